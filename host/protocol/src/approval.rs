@@ -1,0 +1,127 @@
+//! The one decision per complete tool call, as it is recorded.
+
+use serde::{Deserialize, Serialize};
+
+/// Who is asked before a tool runs. There is no fifth mode.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ApprovalMode {
+    /// Every call that passes the gates runs. The default of the command line.
+    #[default]
+    AllowAll,
+    /// No call runs.
+    DenyAll,
+    /// Tools that need at most read-only run, the rest are asked.
+    ReadOnly,
+    /// Every call is asked.
+    AlwaysAsk,
+}
+
+impl ApprovalMode {
+    /// All modes.
+    pub const ALL: [ApprovalMode; 4] = [
+        ApprovalMode::AllowAll,
+        ApprovalMode::DenyAll,
+        ApprovalMode::ReadOnly,
+        ApprovalMode::AlwaysAsk,
+    ];
+
+    /// The name on the wire and on the command line.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            ApprovalMode::AllowAll => "allow-all",
+            ApprovalMode::DenyAll => "deny-all",
+            ApprovalMode::ReadOnly => "read-only",
+            ApprovalMode::AlwaysAsk => "always-ask",
+        }
+    }
+}
+
+/// Allowed or not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Decision {
+    /// The call runs.
+    Allow,
+    /// The call does not run.
+    Deny,
+}
+
+/// What was decided about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DecisionKind {
+    /// Running one call.
+    Call,
+    /// Leaving the Workspace or the network scope.
+    Widening,
+    /// A plan.
+    Plan,
+}
+
+/// Who decided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DecidedBy {
+    /// The approval mode alone.
+    Mode,
+    /// A rule of the configuration.
+    Rule,
+    /// A person at a terminal or a page.
+    Person,
+    /// The program that embeds the host.
+    Callback,
+    /// A gate before approval.
+    Gate,
+    /// The time for an answer ran out.
+    Timeout,
+    /// There was nobody to ask.
+    Nobody,
+}
+
+/// How far an answer reaches.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Scope {
+    /// This call.
+    #[default]
+    Once,
+    /// This Session.
+    Session,
+    /// This project.
+    Project,
+}
+
+/// The event `approval_decision`: exactly one for every complete tool call, also for one that a gate ends.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ApprovalDecision {
+    /// Allowed or not.
+    pub decision: Decision,
+    /// The call.
+    pub tool_call_id: String,
+    /// The tool as the model named it.
+    pub tool: String,
+    /// What was decided about.
+    pub kind: DecisionKind,
+    /// The approval mode at that moment.
+    pub mode: ApprovalMode,
+    /// Who decided.
+    pub by: DecidedBy,
+    /// The gate that ended the call, where one did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gate: Option<String>,
+    /// The rule that decided, where one did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rule: Option<String>,
+    /// How far the answer reaches.
+    pub scope: Scope,
+    /// SHA-256 (hex) of the raw argument bytes.
+    pub arguments_sha256: String,
+    /// SHA-256 (hex) of the component; absent where no tool was found.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool_sha256: Option<String>,
+    /// The effective capabilities by name, sorted.
+    pub capabilities: Vec<String>,
+    /// Milliseconds that the decision waited for an answer.
+    pub waited_ms: u64,
+}

@@ -1,0 +1,110 @@
+//! What happened around the conversation.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::{ApprovalDecision, StopReason};
+
+/// Tokens of one request, or of a Session so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TokenCount {
+    /// Input that the provider had cached.
+    pub cache_read: u64,
+    /// Input that it had not.
+    pub cache_write: u64,
+    /// Reasoning and answer.
+    pub output: u64,
+    /// The sum.
+    pub total: u64,
+}
+
+impl std::ops::AddAssign for TokenCount {
+    fn add_assign(&mut self, other: TokenCount) {
+        self.cache_read += other.cache_read;
+        self.cache_write += other.cache_write;
+        self.output += other.output;
+        self.total += other.total;
+    }
+}
+
+/// The payload of an `event_msg`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum EventMsg {
+    /// The one decision about a call.
+    ApprovalDecision(ApprovalDecision),
+    /// The run was interrupted; the last message of it.
+    Abort {
+        /// Why.
+        reason: Option<String>,
+    },
+    /// Tokens after a request.
+    TokenUsage {
+        /// The Session so far.
+        session: TokenCount,
+        /// This request.
+        request: TokenCount,
+    },
+    /// A model request starts.
+    RequestBegin {},
+    /// A model request ended. `completed` means that its round is committed.
+    RequestEnd {
+        /// How.
+        status: StopReason,
+        /// What went wrong.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        error_message: Option<String>,
+        /// The attempt, from 1.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        attempt: Option<u32>,
+        /// Milliseconds until the next attempt.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        retry_in_ms: Option<u64>,
+    },
+    /// The tools that the model is offered: `{name, description, parameters}` each.
+    ToolListReady {
+        /// The tools.
+        tools: Vec<Value>,
+    },
+    /// A child Session was started or ended.
+    Subagent {
+        /// The child.
+        session_id: String,
+        /// The child's last Trace hash, once it ended.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        hash: Option<String>,
+    },
+    /// How much a call whose output no longer streams has produced. Streamed, never recorded.
+    ToolProgress {
+        /// The call.
+        tool_call_id: String,
+        /// Unicode scalar values so far.
+        characters: u64,
+    },
+    /// Something that a person should know and that stops nothing.
+    Warning {
+        /// A stable word for programs, such as `unknown_tool` or `login_environment`.
+        code: String,
+        /// For the person.
+        message: String,
+    },
+    /// A torn last line was ended before this record.
+    TraceHealed {
+        /// Bytes of the torn line.
+        bytes: u64,
+    },
+    /// Records that could not be written while writing failed.
+    TraceGap {
+        /// How many.
+        records: u64,
+        /// Why.
+        reason: String,
+    },
+}
+
+impl EventMsg {
+    /// True for an event that is streamed and never recorded.
+    pub fn is_transient(&self) -> bool {
+        matches!(self, EventMsg::ToolProgress { .. })
+    }
+}

@@ -1,0 +1,78 @@
+//! Where the host keeps its state: the layout of `FLOE_HOME` as paths. Nothing here looks at the disk.
+
+use std::path::{Path, PathBuf};
+
+use crate::{AgentId, SessionId};
+
+/// The root of all state.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Home {
+    root: PathBuf,
+}
+
+impl Home {
+    /// A home at `root`, an absolute path.
+    pub fn new(root: impl Into<PathBuf>) -> Home {
+        Home { root: root.into() }
+    }
+
+    /// The root itself.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// The user's configuration.
+    pub fn config(&self) -> PathBuf {
+        self.root.join("config.yaml")
+    }
+
+    /// The folder of an agent.
+    pub fn agent(&self, agent: &AgentId) -> PathBuf {
+        self.root.join("agents").join(agent.as_str())
+    }
+
+    /// The configuration of an agent.
+    pub fn agent_config(&self, agent: &AgentId) -> PathBuf {
+        self.agent(agent).join("system_config.yaml")
+    }
+
+    /// The Traces of an agent: a folder a day.
+    pub fn traces(&self, agent: &AgentId) -> PathBuf {
+        self.agent(agent).join("traces")
+    }
+
+    /// The folder of all agents.
+    pub fn agents(&self) -> PathBuf {
+        self.root.join("agents")
+    }
+
+    /// The file with the last hash of a Session's Trace.
+    pub fn head(&self, session: &SessionId) -> PathBuf {
+        self.root.join("heads").join(session.as_str())
+    }
+
+    /// The folder of a Session's own files.
+    pub fn session(&self, session: &SessionId) -> PathBuf {
+        self.root.join("sessions").join(session.as_str())
+    }
+
+    /// Whole outputs of calls that were cut.
+    pub fn outputs(&self, session: &SessionId) -> PathBuf {
+        self.session(session).join("outputs")
+    }
+
+    /// HOME of a Session's commands.
+    pub fn command_home(&self, session: &SessionId) -> PathBuf {
+        self.session(session).join("home")
+    }
+
+    /// /tmp of a Session's commands.
+    pub fn command_tmp(&self, session: &SessionId) -> PathBuf {
+        self.session(session).join("tmp")
+    }
+
+    /// What can be made again.
+    pub fn cache(&self) -> PathBuf {
+        self.root.join("cache")
+    }
+}
