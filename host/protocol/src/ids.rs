@@ -90,7 +90,7 @@ impl Default for AgentId {
 impl SessionId {
     /// A fresh identifier of this moment.
     pub fn generate() -> SessionId {
-        let now = jiff::Zoned::now();
+        let now = jiff::ZonedDateTime::now();
         let random = getrandom::u32().unwrap_or_else(|_| std::process::id());
         SessionId(format!(
             "session-{}-{random:08x}",
