@@ -1,0 +1,9 @@
+//! The sandbox's helper as a program of its own, for the tests and benches of this crate.
+//!
+//! A product embeds the helper instead, by calling [`floe_sandbox::helper_main`] first in its own `main`.
+
+fn main() {
+    floe_sandbox::helper_main();
+    eprintln!("This program is started by Floe's sandbox and does nothing by itself.");
+    std::process::exit(2);
+}

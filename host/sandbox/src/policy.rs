@@ -1,0 +1,111 @@
+//! What the operator allows: which parts of the machine a command may see and change, and how much of it it may use.
+//!
+//! Plain data with safe defaults. It is resolved by the host before anything is spawned; a tool never passes one, and
+//! nothing here is read from the Workspace.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+/// What a Session's commands may see, change and use.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Policy {
+    /// Whether commands may change the Workspace.
+    pub workspace: WorkspaceMode,
+    /// What commands may reach over the network.
+    pub network: Network,
+    /// Further paths outside the Workspace that commands may read. `~` is the person's home.
+    pub extra_read: Vec<PathBuf>,
+    /// Further paths outside the Workspace that commands may read and change. `~` is the person's home.
+    pub extra_write: Vec<PathBuf>,
+    /// Files of the Workspace whose content commands may not read, as `NAME`, `**/NAME` (both: at any depth) or
+    /// `FOLDER/NAME` from the Workspace's root; `*` stands for anything but `/`.
+    pub deny_read: Vec<String>,
+    /// Paths of the Workspace that commands may not change, beside [`crate::PROTECTED`]; relative to its root.
+    pub protect: Vec<PathBuf>,
+    /// How far the Workspace is searched for nested repositories and for what `deny_read` names.
+    pub search: Search,
+    /// How much of the machine one command may use.
+    pub limits: Limits,
+}
+
+impl Default for Policy {
+    fn default() -> Policy {
+        Policy {
+            workspace: WorkspaceMode::default(),
+            network: Network::default(),
+            extra_read: Vec::new(),
+            extra_write: Vec::new(),
+            deny_read: vec!["**/.env".into(), "**/.env.*".into()],
+            protect: Vec::new(),
+            search: Search::default(),
+            limits: Limits::default(),
+        }
+    }
+}
+
+/// Whether commands may change the Workspace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum WorkspaceMode {
+    /// The Workspace is mounted read-only; the private `/tmp` and `$HOME` stay writable.
+    ReadOnly,
+    /// Commands may write in the Workspace, except to the protected paths.
+    #[default]
+    WorkspaceWrite,
+}
+
+/// What commands may reach over the network.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum Network {
+    /// Nothing but a loopback of their own, which the commands of one Session share.
+    #[default]
+    Off,
+}
+
+/// How far the Workspace is searched, once per Session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Search {
+    /// How many folders deep; 1 is the Workspace's root alone.
+    pub depth: u32,
+    /// How many entries are looked at before the Session's commands are refused.
+    pub entries: u64,
+}
+
+impl Default for Search {
+    fn default() -> Search {
+        Search {
+            depth: 6,
+            entries: 500_000,
+        }
+    }
+}
+
+/// How much of the machine one command, with all its children, may use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Limits {
+    /// Processes and threads alive at once.
+    pub pids: u32,
+    /// The size of one file, in MiB.
+    pub file_mb: u64,
+    /// Open descriptors per process.
+    pub open_files: u64,
+    /// The size of `/dev/shm`, in MiB.
+    pub shared_memory_mb: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits {
+            pids: 512,
+            file_mb: 4096,
+            open_files: 4096,
+            shared_memory_mb: 1024,
+        }
+    }
+}
