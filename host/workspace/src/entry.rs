@@ -1,0 +1,83 @@
+//! What is known about one file, directory or link.
+
+use rustix::fs::{FileType, Stat};
+
+use crate::{Workspace, WorkspaceError};
+use rustix::fs::OFlags;
+
+/// What an entry is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// A regular file.
+    File,
+    /// A directory.
+    Directory,
+    /// A symbolic link, itself and not what it points at.
+    Symlink,
+    /// A FIFO, a socket or a device.
+    Other,
+}
+
+/// One file, directory or link.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// Relative to the Workspace with `/`, `.` for its root; with the mount's prefix where it is in a mount.
+    pub path: String,
+    /// What it is.
+    pub kind: Kind,
+    /// Bytes.
+    pub size: u64,
+    /// Milliseconds since 1970.
+    pub modified_ms: i64,
+    /// True where the name is not UTF-8: the path shows it with replacement characters, and opening it finds nothing.
+    pub lossy: bool,
+}
+
+impl Entry {
+    /// The last part of the path.
+    pub fn name(&self) -> &str {
+        self.path.rsplit('/').next().unwrap_or(&self.path)
+    }
+
+    pub(crate) fn new(path: String, stat: &Stat) -> Entry {
+        Entry {
+            path,
+            kind: Kind::of(stat),
+            size: u64::try_from(stat.st_size).unwrap_or(0),
+            modified_ms: milliseconds(stat),
+            lossy: false,
+        }
+    }
+}
+
+impl Kind {
+    pub(crate) fn of(stat: &Stat) -> Kind {
+        match FileType::from_raw_mode(stat.st_mode) {
+            FileType::RegularFile => Kind::File,
+            FileType::Directory => Kind::Directory,
+            FileType::Symlink => Kind::Symlink,
+            _ => Kind::Other,
+        }
+    }
+}
+
+#[allow(clippy::useless_conversion)] // The types of the fields differ between processors.
+fn milliseconds(stat: &Stat) -> i64 {
+    let seconds: i64 = stat.st_mtime.into();
+    seconds
+        .saturating_mul(1000)
+        .saturating_add(i64::try_from(stat.st_mtime_nsec).unwrap_or(0) / 1_000_000)
+}
+
+impl Workspace {
+    /// What is at `path`. Links are followed as long as they stay inside, so the answer is never [`Kind::Symlink`].
+    pub fn stat(&self, path: &str) -> Result<Entry, WorkspaceError> {
+        let place = self.place(path)?;
+        let shown = place.shown();
+        let stat = place
+            .open(OFlags::PATH)
+            .and_then(rustix::fs::fstat)
+            .map_err(|errno| WorkspaceError::from_errno(errno, path, &shown))?;
+        Ok(Entry::new(shown, &stat))
+    }
+}

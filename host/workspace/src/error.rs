@@ -1,0 +1,199 @@
+//! What can go wrong: one type for what a model reads, one for what the person who starts a Session reads.
+
+use std::path::PathBuf;
+
+use rustix::io::Errno;
+
+/// Why a path of the Workspace could not be used. Shown to models: it names paths as the tools see them, never as the
+/// host does.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum WorkspaceError {
+    /// The path leaves the Workspace, or is none.
+    #[error("Path \"{path}\" is outside the Workspace.")]
+    Outside {
+        /// As it was given.
+        path: String,
+    },
+    /// There is nothing at the path.
+    #[error("\"{path}\" does not exist.")]
+    NotFound {
+        /// Relative to the Workspace.
+        path: String,
+    },
+    /// The operating system does not let the host read it.
+    #[error("\"{path}\" may not be read: the file's permissions do not allow it.")]
+    Denied {
+        /// Relative to the Workspace.
+        path: String,
+    },
+    /// A file was needed.
+    #[error("\"{path}\" is a directory; name a file.")]
+    IsDirectory {
+        /// Relative to the Workspace.
+        path: String,
+    },
+    /// A directory was needed.
+    #[error("\"{path}\" is not a directory.")]
+    NotDirectory {
+        /// Relative to the Workspace.
+        path: String,
+    },
+    /// Neither a file nor a directory.
+    #[error("\"{path}\" is a {kind}; only regular files can be read.")]
+    SpecialFile {
+        /// Relative to the Workspace.
+        path: String,
+        /// `FIFO`, `socket`, `device`.
+        kind: &'static str,
+    },
+    /// Links that lead round in a circle, or more than the system follows.
+    #[error("\"{path}\" goes through too many symbolic links.")]
+    TooManyLinks {
+        /// Relative to the Workspace.
+        path: String,
+    },
+    /// A part of the path is longer than any file's name can be.
+    #[error("\"{path}\" has a part that is too long for a file name (255 bytes at most).")]
+    NameTooLong {
+        /// Relative to the Workspace.
+        path: String,
+    },
+    /// The operating system failed in another way.
+    #[error("\"{path}\" could not be read: {}.", describe(*errno))]
+    Io {
+        /// Relative to the Workspace.
+        path: String,
+        /// What it answered.
+        errno: Errno,
+    },
+}
+
+impl WorkspaceError {
+    /// A word for programs; it never changes.
+    pub fn code(&self) -> &'static str {
+        match self {
+            WorkspaceError::Outside { .. } => "outside-workspace",
+            WorkspaceError::NotFound { .. } => "not-found",
+            WorkspaceError::Denied { .. } => "denied",
+            WorkspaceError::IsDirectory { .. } => "is-directory",
+            WorkspaceError::NotDirectory { .. } => "not-directory",
+            WorkspaceError::SpecialFile { .. } => "special-file",
+            WorkspaceError::TooManyLinks { .. }
+            | WorkspaceError::NameTooLong { .. }
+            | WorkspaceError::Io { .. } => "io",
+        }
+    }
+
+    /// What to do about it, where the message does not say it yet.
+    pub fn hint(&self) -> Option<&'static str> {
+        match self {
+            WorkspaceError::Outside { .. } => {
+                Some("Use a path relative to the Workspace, or one that starts with /workspace/.")
+            }
+            WorkspaceError::NotFound { .. } => Some("List the directory to see what is there."),
+            WorkspaceError::IsDirectory { .. } => Some("List it to see its files."),
+            _ => None,
+        }
+    }
+
+    /// True where the same call may succeed a moment later.
+    pub fn is_retryable(&self) -> bool {
+        matches!(
+            self,
+            WorkspaceError::Io {
+                errno: Errno::AGAIN | Errno::INTR | Errno::MFILE | Errno::NFILE,
+                ..
+            }
+        )
+    }
+
+    /// The error of a failed system call on a path: `given` as the caller wrote it, `shown` relative to the Workspace.
+    pub(crate) fn from_errno(errno: Errno, given: &str, shown: &str) -> WorkspaceError {
+        let path = shown.to_owned();
+        match errno {
+            // The kernel's answer of RESOLVE_BENEATH to what would leave the tree.
+            Errno::XDEV => WorkspaceError::Outside {
+                path: given.to_owned(),
+            },
+            Errno::NOENT => WorkspaceError::NotFound { path },
+            Errno::ACCESS | Errno::PERM => WorkspaceError::Denied { path },
+            Errno::ISDIR => WorkspaceError::IsDirectory { path },
+            Errno::NOTDIR => WorkspaceError::NotDirectory { path },
+            Errno::LOOP => WorkspaceError::TooManyLinks { path },
+            Errno::NAMETOOLONG => WorkspaceError::NameTooLong { path },
+            errno => WorkspaceError::Io { path, errno },
+        }
+    }
+}
+
+/// Why a folder cannot be a Workspace. Shown to the person who named it, so it names the host's paths.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum OpenError {
+    /// There is nothing.
+    #[error("Workspace {} does not exist; create the folder or name another with --workspace", path.display())]
+    Missing {
+        /// As it was named.
+        path: PathBuf,
+    },
+    /// A symbolic link without a target.
+    #[error("Workspace {} is a symbolic link to {}, which does not exist; name a folder that does", path.display(), target.display())]
+    DanglingLink {
+        /// As it was named.
+        path: PathBuf,
+        /// Where the link points.
+        target: PathBuf,
+    },
+    /// Not a directory.
+    #[error("Workspace {} is not a folder; name the folder that holds it", path.display())]
+    NotDirectory {
+        /// As it was named.
+        path: PathBuf,
+    },
+    /// No permission to read it or to go into it.
+    #[error("Workspace {} may not be read by this user; change its permissions or name another folder", path.display())]
+    Denied {
+        /// As it was named.
+        path: PathBuf,
+    },
+    /// The root of the file system.
+    #[error("Workspace / is refused: a tool could touch the whole machine; name a project folder")]
+    FileSystemRoot,
+    /// The person's home folder, not named as such.
+    #[error("Workspace {} is your home folder; name a project folder, or this one with --workspace if you mean it", path.display())]
+    PersonHome {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// The folder and Floe's own state overlap.
+    #[error(
+        "Workspace {} and Floe's state in {} overlap: a tool could change its own settings and Traces; name a folder apart from it, or move FLOE_HOME",
+        path.display(), home.display()
+    )]
+    OverlapsHome {
+        /// The folder.
+        path: PathBuf,
+        /// `FLOE_HOME`.
+        home: PathBuf,
+    },
+    /// The kernel cannot keep accesses inside.
+    #[error(
+        "this system does not offer openat2 ({}), without which a Workspace cannot be kept closed; it needs Linux 5.6 or later and, in a container, a seccomp profile that allows openat2",
+        describe(*errno)
+    )]
+    NoOpenat2 {
+        /// What it answered.
+        errno: Errno,
+    },
+    /// The operating system failed in another way.
+    #[error("Workspace {} could not be opened: {}", path.display(), describe(*errno))]
+    Io {
+        /// As it was named.
+        path: PathBuf,
+        /// What it answered.
+        errno: Errno,
+    },
+}
+
+fn describe(errno: Errno) -> String {
+    std::io::Error::from(errno).to_string()
+}

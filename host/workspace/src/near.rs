@@ -1,0 +1,90 @@
+//! Names that a person may have meant: the remedy of a "does not exist".
+
+use std::os::fd::AsFd;
+
+use rustix::fs::{Dir, OFlags};
+
+use crate::listing::each_name;
+use crate::root::Place;
+use crate::{RelativePath, Workspace};
+
+/// How many suggestions are made.
+const SUGGESTIONS: usize = 3;
+/// How many names are looked at.
+const NAMES: usize = 10_000;
+/// How many pairs of characters are compared in all, so that a directory of very long names costs milliseconds.
+const COMPARISONS: usize = 4_000_000;
+
+impl Workspace {
+    /// Up to three paths that exist and look like `path`, which does not: the first part that is missing is compared with the names beside
+    /// it. Nearest first. Empty where nothing is near, and where `path` is outside.
+    pub fn near_names(&self, path: &str) -> Vec<String> {
+        let Ok(place) = self.place(path) else {
+            return Vec::new();
+        };
+        let mut directory = RelativePath::root();
+        let mut parts = place.path.parts();
+        while let Some(part) = parts.next() {
+            let next = directory.entry(part);
+            if place.at(next.clone()).open(OFlags::PATH).is_ok() {
+                directory = next;
+                continue;
+            }
+            let rest = parts.collect::<Vec<_>>().join("/");
+            return suggest(&place, &directory, part, &rest);
+        }
+        Vec::new()
+    }
+}
+
+fn suggest(place: &Place<'_>, directory: &RelativePath, missing: &str, rest: &str) -> Vec<String> {
+    let mut near: Vec<(usize, String)> = near_in(&place.at(directory.clone()), missing)
+        .into_iter()
+        .map(|(distance, name)| {
+            let named = directory.entry(&name);
+            let whole = (!rest.is_empty())
+                .then(|| RelativePath::normalised(&format!("{}/{rest}", named.as_str())))
+                .flatten()
+                .map(|path| place.at(path))
+                .filter(|whole| whole.open(OFlags::PATH).is_ok());
+            (distance, whole.unwrap_or_else(|| place.at(named)).shown())
+        })
+        .collect();
+    near.sort();
+    near.into_iter().map(|(_, path)| path).collect()
+}
+
+/// The nearest names of a directory with their distance, at most [`SUGGESTIONS`].
+fn near_in(directory: &Place<'_>, missing: &str) -> Vec<(usize, String)> {
+    let mut near: Vec<(usize, String)> = Vec::new();
+    let missing_folded = missing.to_lowercase();
+    let length = missing_folded.chars().count();
+    let farthest = (length / 3).clamp(1, 8);
+    let mut names = 0;
+    let mut comparisons = 0;
+    let Ok(opened) = directory.open(OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NONBLOCK) else {
+        return near;
+    };
+    let Ok(entries) = Dir::read_from(opened.as_fd()) else {
+        return near;
+    };
+    // What was found before a read error is as good a suggestion as any.
+    let _ = each_name(entries, |name| {
+        names += 1;
+        if let Ok(name) = name.to_str() {
+            let folded = name.to_lowercase();
+            let other = folded.chars().count();
+            if other.abs_diff(length) <= farthest {
+                comparisons += other * length;
+                let distance = strsim::osa_distance(&missing_folded, &folded);
+                if distance <= farthest {
+                    near.push((distance, name.to_owned()));
+                    near.sort();
+                    near.truncate(SUGGESTIONS);
+                }
+            }
+        }
+        names < NAMES && comparisons < COMPARISONS
+    });
+    near
+}
