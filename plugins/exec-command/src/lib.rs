@@ -1,0 +1,157 @@
+//! The tool `exec_command`: runs a shell command, confined to the Workspace.
+//!
+//! Output streams as it arrives. A command that outlives its window goes on, and `input_command` reaches it. Everything that a
+//! command may touch is decided below the `commands` interface, never here.
+
+use floe_tool::commands::{Command, CommandSession};
+use floe_tool::{
+    Context, Definition, Failure, Outcome, Permission, Tool, Truncation, cancellation, output,
+};
+use std::time::Duration;
+
+const NAME: &str = "exec_command";
+const YIELD_DEFAULT_MS: f64 = 60_000.0;
+const YIELD_LEAST_MS: f64 = 250.0;
+/// What is left of the time of a call for its end.
+const RESERVE_MS: f64 = 1_000.0;
+
+#[derive(Debug, serde::Deserialize, schemars::JsonSchema)]
+struct Arguments {
+    /// The shell command to run, for bash. Pipes, redirections and several lines are fine.
+    #[schemars(length(min = 1))]
+    cmd: String,
+    /// The folder to run it in, relative to the Workspace. Default: the Workspace.
+    workdir: Option<String>,
+    /// How many milliseconds to wait for the end before leaving the command running. Default 60000, at least 250.
+    yield_time_ms: Option<f64>,
+    /// Run it in a terminal of 80 columns and 24 rows, for programs that insist on one. Default false.
+    tty: Option<bool>,
+}
+
+struct ExecCommand;
+
+impl Tool for ExecCommand {
+    type Arguments = Arguments;
+
+    fn definition() -> Definition {
+        Definition::new(
+            NAME,
+            "Runs a shell command in the Workspace and returns what it prints, standard output and standard error together. A non-zero exit code is \
+             shown after the output. The command is confined: it can write only inside the Workspace and temporary folders, and it has no network \
+             beyond its own loopback. When it ends, every process it started ends too, so do not put work in the background with & and leave; \
+             start a server or a watcher in the foreground with a short yield_time_ms instead: what still runs then keeps running and the result \
+             names its process_id, with which input_command sends input, polls for output or stops it.",
+        )
+        .permission(Permission::Execute)
+        .timeout_ms(120_000)
+        .max_output_length(16_000)
+        .truncation(Truncation::HeadTail)
+    }
+
+    fn run(arguments: Arguments, _context: &Context) -> Result<Outcome, Failure> {
+        if arguments.cmd.is_empty() {
+            return Ok(Outcome::missing_argument("cmd", NAME));
+        }
+        let window = window(arguments.yield_time_ms, cancellation::remaining());
+        match command(&arguments).spawn() {
+            Ok(session) => follow(&session, window),
+            Err(failure) => Ok(Outcome::failed(spawn_error(&failure))),
+        }
+    }
+}
+
+floe_tool::export!(ExecCommand);
+
+fn command(arguments: &Arguments) -> Command {
+    let command = Command::shell(&arguments.cmd).terminal(arguments.tty.unwrap_or(false));
+    match &arguments.workdir {
+        Some(folder) => command.working_directory(folder),
+        None => command,
+    }
+}
+
+fn follow(session: &CommandSession, window: Duration) -> Result<Outcome, Failure> {
+    let end = session.stream(window, |text| {
+        output::write(text);
+    })?;
+    match end.outcome() {
+        Some(outcome) => Ok(outcome),
+        None => {
+            session.keep(false)?;
+            Ok(Outcome::completed().with_note(running_note(&session.process_id())))
+        }
+    }
+}
+
+/// The time to wait: what was asked for, but at least 250 ms, and otherwise at most what the call has left less a second.
+fn window(asked_ms: Option<f64>, remaining: Option<Duration>) -> Duration {
+    let asked = asked_ms
+        .filter(|asked| asked.is_finite())
+        .unwrap_or(YIELD_DEFAULT_MS);
+    let most = remaining.map_or(f64::from(u32::MAX), |remaining| {
+        remaining.as_secs_f64() * 1000.0 - RESERVE_MS
+    });
+    Duration::from_millis(asked.min(most).max(YIELD_LEAST_MS) as u64)
+}
+
+fn spawn_error(failure: &Failure) -> String {
+    match &failure.hint {
+        Some(hint) => format!("[spawn error: {}]\n{hint}", failure.message),
+        None => format!("[spawn error: {}]", failure.message),
+    }
+}
+
+fn running_note(process_id: &str) -> String {
+    format!(
+        "[process running with process_id {process_id}; use input_command to send input or poll for output]"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn milliseconds(asked: Option<f64>, remaining: Option<u64>) -> u128 {
+        window(asked, remaining.map(Duration::from_millis)).as_millis()
+    }
+
+    #[test]
+    fn a_window_is_a_minute_unless_another_is_asked_for() {
+        assert_eq!(milliseconds(None, Some(120_000)), 60_000);
+        assert_eq!(milliseconds(Some(5_000.0), Some(120_000)), 5_000);
+    }
+
+    #[test]
+    fn a_window_is_at_least_250_ms() {
+        assert_eq!(milliseconds(Some(0.0), Some(120_000)), 250);
+        assert_eq!(milliseconds(Some(-3.0), None), 250);
+        assert_eq!(milliseconds(None, Some(200)), 250);
+    }
+
+    #[test]
+    fn a_window_ends_a_second_before_the_call_does() {
+        assert_eq!(milliseconds(Some(500_000.0), Some(120_000)), 119_000);
+        assert_eq!(milliseconds(Some(500_000.0), None), 500_000);
+    }
+
+    #[test]
+    fn a_spawn_error_is_framed_and_followed_by_its_remedy() {
+        let failure = Failure::new("disposed", "command session manager disposed");
+        assert_eq!(
+            spawn_error(&failure),
+            "[spawn error: command session manager disposed]"
+        );
+        assert_eq!(
+            spawn_error(&failure.with_hint("Start a new Session.")),
+            "[spawn error: command session manager disposed]\nStart a new Session."
+        );
+    }
+
+    #[test]
+    fn the_note_of_a_running_command_names_its_process_id() {
+        assert_eq!(
+            running_note("proc-0a1b2c3d"),
+            "[process running with process_id proc-0a1b2c3d; use input_command to send input or poll for output]"
+        );
+    }
+}
