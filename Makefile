@@ -1,0 +1,102 @@
+# Floe: make run shows it, make test checks it. `make` alone lists the targets.
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.NOTPARALLEL:
+MAKEFLAGS += --no-print-directory
+
+export CARGO_TARGET_DIR := $(CURDIR)/target
+FLOE := target/debug/floe
+GUEST_CARGO := plugins/toolchain/guest-cargo
+# Programs that the checks need are built once, outside the repository.
+PROGRAMS := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/floe/programs
+CARGO_DENY := $(PROGRAMS)/cargo-deny-0.20.2/bin/cargo-deny
+CARGO_COMPONENT := $(PROGRAMS)/cargo-component-0.21.1/bin/cargo-component
+COMPONENTIZE_PY := $(PROGRAMS)/componentize-py-0.25.1/bin/componentize-py
+
+# Every folder of plugins/ with a Cargo.toml is a tool that the binary embeds, but the SDK.
+FOLDERS := $(filter-out sdk,$(patsubst plugins/%/Cargo.toml,%,$(wildcard plugins/*/Cargo.toml)))
+CORES := $(patsubst %,target/guests/wasm32-wasip1/release/%.wasm,$(subst -,_,$(FOLDERS)))
+COMPONENTS := target/components/.made
+# What the compiled form of a component depends on, beside the component.
+ENGINE := Cargo.lock $(shell find host/protocol/src host/runtime/src host/cli -name '*precompile*' -o -path '*runtime/src/*.rs' -o -path '*protocol/src/*.rs')
+# The same packages and features everywhere, so that nothing is built twice.
+WORKSPACE := --workspace --features floe-cli/embed
+
+say = @printf 'make: %s\n' "$(1)"
+
+.PHONY: help setup components build run test test-contract lint fix bench install advisories fuzz clean force
+
+help: ## Lists the targets.
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: ## Installs what is missing to build for wasm32-wasip1.
+	@plugins/toolchain/setup.sh
+
+$(CORES) &: force | setup
+	$(call say,tools: compiling $(words $(CORES)))
+	@$(GUEST_CARGO) build --quiet --manifest-path plugins/Cargo.toml --workspace --release --target wasm32-wasip1
+
+$(COMPONENTS): $(CORES) $(ENGINE)
+	$(call say,host: compiling what makes components (the first time takes minutes))
+	@cargo build --quiet --workspace
+	$(call say,tools: making components)
+	@$(FLOE) precompile --out target/components $(CORES)
+	@touch $@
+
+components: $(COMPONENTS) ## Builds the tools and makes components of them.
+
+build: components ## Builds the binary, with the tools in it.
+	$(call say,host: compiling)
+	@cargo build --quiet $(WORKSPACE)
+
+run: build ## Runs a sandboxed session on the example project.
+	@examples/run fix-the-build
+
+test: build ## Runs the tests.
+	$(call say,test: host)
+	@cargo test --quiet $(WORKSPACE)
+	$(call say,test: tools)
+	@$(GUEST_CARGO) test --quiet --manifest-path plugins/Cargo.toml --workspace
+
+lint: components $(CARGO_DENY) ## Checks formatting, lints, documentation, licences and sources.
+	$(call say,lint: formatting)
+	@cargo fmt --all --check
+	@cargo fmt --all --check --manifest-path plugins/Cargo.toml
+	$(call say,lint: clippy)
+	@cargo clippy --quiet $(WORKSPACE) --all-targets -- -D warnings
+	@$(GUEST_CARGO) clippy --quiet --manifest-path plugins/Cargo.toml --workspace --all-targets -- -D warnings
+	$(call say,lint: documentation)
+	@RUSTDOCFLAGS='-D warnings' cargo doc --quiet --no-deps $(WORKSPACE)
+	@RUSTDOCFLAGS='-D warnings' $(GUEST_CARGO) doc --quiet --no-deps --manifest-path plugins/Cargo.toml --workspace
+	$(call say,lint: licences, bans and sources)
+	@$(CARGO_DENY) --log-level error check licenses bans sources
+	@$(CARGO_DENY) --log-level error --manifest-path plugins/Cargo.toml check --config deny.toml licenses bans sources
+
+fix: ## Formats the code.
+	@cargo fmt --all
+	@cargo fmt --all --manifest-path plugins/Cargo.toml
+
+bench: build ## Measures, beside the goals.
+	@cargo bench --features floe-cli/embed -p floe-tests
+
+install: components ## Installs the binary with cargo, optimised.
+	@cargo install --quiet --locked --path host/cli --features embed
+
+advisories: $(CARGO_DENY) ## Checks dependencies against the advisory database (needs the network).
+	@$(CARGO_DENY) check advisories
+	@$(CARGO_DENY) --manifest-path plugins/Cargo.toml check --config deny.toml advisories
+
+clean: ## Removes what was built; the caches outside the repository stay.
+	@rm -rf target
+
+$(PROGRAMS)/cargo-%:
+	$(call say,installing $(@F) once (a few minutes))
+	@env -u CARGO_TARGET_DIR CARGO_PROFILE_DEV_DEBUG=0 cargo install --quiet --locked --profile dev $(@F) \
+	  --root "$(@D)/.." --version $(lastword $(subst -, ,$(firstword $(subst /, ,$*))))
+
+$(COMPONENTIZE_PY):
+	$(call say,installing componentize-py once)
+	@plugins/contract/install-componentize-py "$(@D)/.." 0.25.1
