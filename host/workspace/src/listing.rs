@@ -64,10 +64,7 @@ fn list(place: &Place<'_>, limit: usize) -> Result<Listing, Errno> {
 }
 
 /// Calls `visit` with every name but `.` and `..`, until it answers false.
-pub(crate) fn each_name(
-    directory: Dir,
-    mut visit: impl FnMut(&CStr) -> bool,
-) -> Result<(), Errno> {
+pub(crate) fn each_name(directory: Dir, mut visit: impl FnMut(&CStr) -> bool) -> Result<(), Errno> {
     for entry in directory {
         let entry = entry?;
         let name = entry.file_name();

@@ -167,7 +167,9 @@ impl OpenedFile {
         data.reserve(left.min(length).min(PIECE));
         loop {
             let done = data.len() - start;
-            let piece = (length - done).min(PIECE).min(left.saturating_sub(done).max(512));
+            let piece = (length - done)
+                .min(PIECE)
+                .min(left.saturating_sub(done).max(512));
             if piece == 0 {
                 return Ok(());
             }
@@ -191,9 +193,8 @@ impl OpenedFile {
 
     /// The size now, and never less than what was read.
     fn size_after(&self, end: u64) -> u64 {
-        let now = fstat(&self.file).map_or(self.size, |stat| {
-            u64::try_from(stat.st_size).unwrap_or(0)
-        });
+        let now =
+            fstat(&self.file).map_or(self.size, |stat| u64::try_from(stat.st_size).unwrap_or(0));
         now.max(end)
     }
 }

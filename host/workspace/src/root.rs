@@ -73,9 +73,8 @@ impl Workspace {
             }
             Err(errno) => return Err(open_error(path, errno)),
         }
-        let canonical_path = std::fs::read_link(proc_path(directory.as_fd())).map_err(|error| {
-            open_error(path, Errno::from_io_error(&error).unwrap_or(Errno::IO))
-        })?;
+        let canonical_path = std::fs::read_link(proc_path(directory.as_fd()))
+            .map_err(|error| open_error(path, Errno::from_io_error(&error).unwrap_or(Errno::IO)))?;
         Ok(Workspace {
             root: Arc::new(Root {
                 directory,
@@ -137,12 +136,10 @@ impl Workspace {
         if !path.starts_with('/') {
             return Some((workspace, path));
         }
-        let mounted = self.mounts.iter().find_map(|mount| {
-            Some((
-                Tree::Mount(mount),
-                strip_parts(path, &mount.prefix)?,
-            ))
-        });
+        let mounted = self
+            .mounts
+            .iter()
+            .find_map(|mount| Some((Tree::Mount(mount), strip_parts(path, &mount.prefix)?)));
         mounted.or_else(|| {
             let canonical = self.root.canonical_path.to_str();
             canonical

@@ -1,0 +1,161 @@
+//! What Traces there are.
+
+use std::fs::{File, TryLockError};
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+
+use floe_protocol::{AgentId, Body, Home, OmniMessage, SessionId, SessionMeta, Source};
+use serde::Serialize;
+
+use crate::TraceError;
+use crate::chain::{RecordHash, unseal};
+use crate::files::all;
+use crate::head::Head;
+use crate::read::{last_record, open};
+
+/// How a Session stands, by its Trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TraceState {
+    /// A process writes it now.
+    Running,
+    /// Its last record is its head: it ended in order.
+    Ended,
+    /// Nobody writes it, and its last record is not its head.
+    Interrupted,
+}
+
+/// One Session's Trace in a list.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct TraceSummary {
+    /// The Session.
+    pub session: SessionId,
+    /// Its agent.
+    pub agent: AgentId,
+    /// When it began, ISO 8601 in UTC; absent where the first record cannot be read, as for the fields that come from it.
+    pub started: Option<String>,
+    /// The Workspace.
+    pub workspace: Option<String>,
+    /// The model; absent where there is none.
+    pub model: Option<String>,
+    /// What started it, where it was not a person.
+    pub source: Option<Source>,
+    /// How many records it has.
+    pub records: u64,
+    /// How it stands.
+    pub state: TraceState,
+    /// Its files.
+    pub files: Vec<PathBuf>,
+}
+
+/// All Traces, the newest first. Of each, the beginning and the end are read, not all of it.
+pub fn list(home: &Home) -> Result<Vec<TraceSummary>, TraceError> {
+    let mut summaries = Vec::new();
+    for trace in all(home)? {
+        let mut started = None;
+        let mut meta: Option<SessionMeta> = None;
+        if let Some(first) = trace.files.first()
+            && let Some(message) = first_message(first)?
+        {
+            started = Some(message.timestamp);
+            if let Body::SessionMeta(found) = message.body {
+                meta = Some(found);
+            }
+        }
+        let last = match trace.files.last() {
+            Some(path) => last_of(path)?,
+            None => None,
+        };
+        let state = state(home, &trace.session, trace.files.last(), last)?;
+        let (workspace, model, source) = match meta {
+            Some(meta) => (Some(meta.workspace), meta.model_id, meta.source),
+            None => (None, None, None),
+        };
+        summaries.push(TraceSummary {
+            session: trace.session,
+            agent: trace.agent,
+            started,
+            workspace,
+            model,
+            source,
+            records: last.map_or(0, |(seq, _)| seq + 1),
+            state,
+            files: trace.files,
+        });
+    }
+    summaries.sort_by(|a, b| (&b.started, &b.session).cmp(&(&a.started, &a.session)));
+    Ok(summaries)
+}
+
+fn first_message(path: &Path) -> Result<Option<OmniMessage>, TraceError> {
+    let mut lines = open(path)?;
+    let line = lines.next().map_err(TraceError::io("read", path))?;
+    Ok(line.and_then(|line| serde_json::from_slice(line.bytes).ok()))
+}
+
+fn state(
+    home: &Home,
+    session: &SessionId,
+    path: Option<&PathBuf>,
+    last: Option<(u64, RecordHash)>,
+) -> Result<TraceState, TraceError> {
+    if let Some(path) = path
+        && is_written(path)?
+    {
+        return Ok(TraceState::Running);
+    }
+    // A head that cannot be read is for `verify` to report; here it is none.
+    let head = Head::load(home, session).ok().flatten();
+    let ended = match (head, last) {
+        (Some(head), Some((seq, hash))) => head.seq == seq && head.hash == hash.as_str(),
+        _ => false,
+    };
+    Ok(if ended {
+        TraceState::Ended
+    } else {
+        TraceState::Interrupted
+    })
+}
+
+/// Whether a writer holds the file's lock.
+fn is_written(path: &Path) -> Result<bool, TraceError> {
+    let file = File::open(path).map_err(TraceError::io("open", path))?;
+    match file.try_lock_shared() {
+        Ok(()) => Ok(false),
+        Err(TryLockError::WouldBlock) => Ok(true),
+        Err(TryLockError::Error(error)) => Err(TraceError::io("lock", path)(error)),
+    }
+}
+
+/// The last intact record of a file: read from its end where that is whole, else from its beginning.
+fn last_of(path: &Path) -> Result<Option<(u64, RecordHash)>, TraceError> {
+    let line = last_line(path).map_err(TraceError::io("read", path))?;
+    match line
+        .and_then(|line| unseal(&line))
+        .filter(|seal| seal.intact)
+    {
+        Some(seal) => Ok(Some((seal.seq, seal.hash))),
+        None => Ok(last_record(path)?.last),
+    }
+}
+
+/// The last line that a newline ends; `None` where the file does not end in one.
+fn last_line(path: &Path) -> io::Result<Option<Vec<u8>>> {
+    let mut file = File::open(path)?;
+    let size = file.metadata()?.len();
+    let mut length = 16 * 1024;
+    loop {
+        let start = size.saturating_sub(length);
+        file.seek(SeekFrom::Start(start))?;
+        let mut tail = Vec::new();
+        (&file).take(size - start).read_to_end(&mut tail)?;
+        if tail.pop() != Some(b'\n') {
+            return Ok(None);
+        }
+        match tail.iter().rposition(|byte| *byte == b'\n') {
+            Some(before) => return Ok(Some(tail.split_off(before + 1))),
+            None if start == 0 => return Ok(Some(tail)),
+            None => length *= 4,
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! Records for a person at a terminal: one line each, and nothing in it that a terminal would obey.
+
+use floe_protocol::{Body, EventMsg, Facts, ModelMsg, OmniMessage, Role, SessionMeta};
+
+use crate::{Record, visible};
+
+/// The longest gist, in characters.
+const LONGEST: usize = 160;
+
+/// The line of a record: its time, its kind, and what it says in short. Control and direction characters are made visible, so that
+/// the text of a program cannot draw on the terminal.
+pub fn show(record: &Record) -> String {
+    let (kind, gist) = gist(&record.message);
+    let mark = if record.intact { "" } else { "[changed] " };
+    format!(
+        "{}  {kind:<18}  {mark}{}",
+        short(&record.message.timestamp),
+        short(&gist)
+    )
+    .trim_end()
+    .to_owned()
+}
+
+/// The beginning of a text, made visible.
+fn short(text: &str) -> String {
+    let cut = text.char_indices().nth(LONGEST).map(|(end, _)| end);
+    match cut {
+        Some(end) => format!("{}…", visible(&text[..end])),
+        None => visible(text),
+    }
+}
+
+fn gist(message: &OmniMessage) -> (&'static str, String) {
+    match &message.body {
+        Body::SessionMeta(meta) => ("session_meta", session(meta)),
+        Body::ModelMsg(message) => model(message),
+        Body::EventMsg(event) => self::event(event),
+    }
+}
+
+fn session(meta: &SessionMeta) -> String {
+    format!(
+        "{} in {}, {}, {}, {}",
+        meta.session_id,
+        meta.workspace,
+        meta.model_id.as_deref().unwrap_or("no model"),
+        meta.mode.as_str(),
+        meta.approval_mode.as_str()
+    )
+}
+
+fn model(message: &ModelMsg) -> (&'static str, String) {
+    match message {
+        ModelMsg::Text { role, text, .. } => ("text", format!("{}: {text}", who(*role))),
+        ModelMsg::ImageUrl { image_url, .. } => ("image_url", image_url.clone()),
+        ModelMsg::InlineData {
+            mime_type, data, ..
+        } => (
+            "inline_data",
+            format!("{mime_type}, {} characters of base64", data.len()),
+        ),
+        ModelMsg::Thinking { thinking, .. } => ("thinking", thinking.clone()),
+        ModelMsg::ToolCall {
+            name, arguments, ..
+        } => ("tool_call", format!("{name} {arguments}")),
+        ModelMsg::ToolCallOutput {
+            output,
+            stop_reason,
+            facts,
+            ..
+        } => (
+            "tool_call_output",
+            format!("{stop_reason}{}: {output}", verdict(facts.as_ref())),
+        ),
+        ModelMsg::PartialText { text, .. } => ("partial_text", text.clone()),
+        ModelMsg::PartialThinking { thinking, .. } => ("partial_thinking", thinking.clone()),
+        ModelMsg::PartialToolCall { arguments, .. } => ("partial_tool_call", arguments.clone()),
+        ModelMsg::PartialToolCallOutput { output, .. } => {
+            ("partial_tool_call_output", output.clone())
+        }
+    }
+}
+
+fn who(role: Role) -> &'static str {
+    match role {
+        Role::User => "user",
+        Role::Assistant => "assistant",
+    }
+}
+
+fn verdict(facts: Option<&Facts>) -> String {
+    let Some(facts) = facts else {
+        return String::new();
+    };
+    let mut text = String::new();
+    if let Some(code) = facts.exit_code {
+        text.push_str(&format!(", exit code {code}"));
+    }
+    if let Some(signal) = &facts.signal {
+        text.push_str(&format!(", {signal}"));
+    }
+    if let Some(code) = &facts.code {
+        text.push_str(&format!(", {code}"));
+    }
+    text
+}
+
+fn event(event: &EventMsg) -> (&'static str, String) {
+    match event {
+        EventMsg::ApprovalDecision(decision) => {
+            let wire = |value: serde_json::Result<serde_json::Value>| match value {
+                Ok(serde_json::Value::String(word)) => word,
+                _ => String::new(),
+            };
+            let mut text = format!(
+                "{} {} by {} ({})",
+                wire(serde_json::to_value(decision.decision)),
+                decision.tool,
+                wire(serde_json::to_value(decision.by)),
+                decision.mode.as_str()
+            );
+            if let Some(gate) = &decision.gate {
+                text.push_str(&format!(", gate {gate}"));
+            }
+            if let Some(rule) = &decision.rule {
+                text.push_str(&format!(", rule {rule}"));
+            }
+            ("approval_decision", text)
+        }
+        EventMsg::Abort { reason } => ("abort", reason.clone().unwrap_or_default()),
+        EventMsg::TokenUsage { session, request } => (
+            "token_usage",
+            format!(
+                "{} for this request, {} so far",
+                request.total, session.total
+            ),
+        ),
+        EventMsg::RequestBegin {} => ("request_begin", String::new()),
+        EventMsg::RequestEnd {
+            status,
+            error_message,
+            ..
+        } => (
+            "request_end",
+            match error_message {
+                Some(message) => format!("{status}: {message}"),
+                None => status.to_string(),
+            },
+        ),
+        EventMsg::ToolListReady { tools } => ("tool_list_ready", format!("{} tools", tools.len())),
+        EventMsg::Subagent { session_id, hash } => (
+            "subagent",
+            match hash {
+                Some(hash) => format!("{session_id} ended, last hash {hash}"),
+                None => session_id.clone(),
+            },
+        ),
+        EventMsg::ToolProgress { characters, .. } => {
+            ("tool_progress", format!("{characters} characters"))
+        }
+        EventMsg::Warning { code, message } => ("warning", format!("{code}: {message}")),
+        EventMsg::TraceHealed { bytes } => (
+            "trace_healed",
+            format!("ended a torn line of {bytes} bytes"),
+        ),
+        EventMsg::TraceGap { records, reason } => (
+            "trace_gap",
+            format!("{records} records could not be written: {reason}"),
+        ),
+    }
+}

@@ -1,0 +1,529 @@
+//! Whether a Trace is as it was written: every byte of every record, their order, and, with a head, their end.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::io::BufRead;
+use std::path::{Path, PathBuf};
+
+use floe_protocol::{Body, EventMsg, Home, OmniMessage, SessionId};
+
+use crate::chain::{RecordHash, Seal, unseal};
+use crate::files::{FileName, of_session};
+use crate::head::Head;
+use crate::lines::{Line, Lines};
+use crate::read::{is_json_object, open};
+use crate::{TraceError, find};
+
+/// What is verified.
+#[derive(Clone, Debug)]
+pub enum VerifyTarget<'h> {
+    /// All files of a Session, by its name or the beginning of it, against its kept head.
+    Session {
+        /// Where it is kept.
+        home: &'h Home,
+        /// Its name.
+        id: String,
+    },
+    /// One file. In its place below `FLOE_HOME` it is verified with the other files of its Session and against the kept head; a copy
+    /// elsewhere stands alone.
+    File(PathBuf),
+}
+
+/// What is wrong with a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum FaultKind {
+    /// It is not what was written there.
+    Changed,
+    /// Records before it are gone.
+    Missing,
+    /// It was written elsewhere, or is there twice.
+    Reordered,
+    /// The end is gone.
+    CutOff,
+    /// It is not a JSON object.
+    NotJson,
+}
+
+impl fmt::Display for FaultKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            FaultKind::Changed => "changed",
+            FaultKind::Missing => "missing",
+            FaultKind::Reordered => "reordered",
+            FaultKind::CutOff => "cut off",
+            FaultKind::NotJson => "not JSON",
+        })
+    }
+}
+
+/// One fault, with its place. Shown as `FILE:LINE: KIND: DETAIL`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// The file.
+    pub file: PathBuf,
+    /// The line, from 1.
+    pub line: u64,
+    /// What is wrong.
+    pub kind: FaultKind,
+    /// More about it, for a person.
+    pub detail: String,
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{}:{}: {}: {}",
+            self.file.display(),
+            self.line,
+            self.kind,
+            self.detail
+        )
+    }
+}
+
+/// What is known about the end of a Trace whose lines fit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum End {
+    /// The last record is the head.
+    Anchored,
+    /// There is no head, so that nobody can tell whether more followed.
+    NotAnchored,
+    /// The head fits, and so many records follow it: the Session runs, or ended without writing its head.
+    Beyond(u64),
+}
+
+impl fmt::Display for End {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            End::Anchored => f.write_str("end anchored"),
+            End::NotAnchored => f.write_str("end not anchored"),
+            End::Beyond(records) => {
+                write!(f, "end not anchored: {records} records after the head")
+            }
+        }
+    }
+}
+
+/// What was found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Verification {
+    /// The files in order.
+    pub files: Vec<PathBuf>,
+    /// Records that are intact.
+    pub records: u64,
+    /// Torn lines that a later writer ended and recorded.
+    pub healed: u64,
+    /// The hash of the last intact record.
+    pub last_hash: Option<String>,
+    /// What is known about the end.
+    pub end: End,
+    /// By file and line; empty where all fits.
+    pub faults: Vec<Fault>,
+}
+
+impl Verification {
+    /// True where nothing is wrong.
+    pub fn is_sound(&self) -> bool {
+        self.faults.is_empty()
+    }
+}
+
+/// Verifies a Trace. `head` is the hash of the last record as somebody noted it, in the place of the kept head; then it has to be the
+/// last.
+pub fn verify(target: &VerifyTarget<'_>, head: Option<&str>) -> Result<Verification, TraceError> {
+    let given = head
+        .map(|head| {
+            RecordHash::parse(head.trim().to_ascii_lowercase().as_bytes()).ok_or_else(|| {
+                TraceError::BadHead {
+                    head: head.to_owned(),
+                }
+            })
+        })
+        .transpose()?;
+    let mut alone = false;
+    let (files, kept, missing) = match target {
+        VerifyTarget::Session { home, id } => in_home(home, id)?,
+        VerifyTarget::File(path) => match home_of(path) {
+            Some((home, session)) => in_home(&home, session.as_str())?,
+            None => {
+                alone = true;
+                (vec![path.clone()], None, path.clone())
+            }
+        },
+    };
+    let anchor = match (given, kept) {
+        (Some(hash), _) => Anchor::Given(hash),
+        (None, Some(head)) => Anchor::kept(&head),
+        (None, None) => Anchor::None,
+    };
+    let mut chain = Chain::new(anchor);
+    if alone {
+        chain.may_start_later = FileName::parse(&files[0]).is_some_and(|name| name.index > 1);
+    }
+    for (index, file) in files.iter().enumerate() {
+        chain.file(index, open(file)?, |error| {
+            TraceError::io("read", file)(error)
+        })?;
+    }
+    Ok(chain.end(files, &missing))
+}
+
+/// The files and the kept head of a Session, and what to name where all files are gone and only the head is there.
+fn in_home(home: &Home, id: &str) -> Result<(Vec<PathBuf>, Option<Head>, PathBuf), TraceError> {
+    let (session, files) = match (find(home, id), id.parse::<SessionId>()) {
+        (Ok(found), _) => (found.session, found.files),
+        (Err(error), Err(_)) => return Err(error),
+        (Err(error), Ok(session)) => match Head::load(home, &session)? {
+            Some(_) => (session, Vec::new()),
+            None => return Err(error),
+        },
+    };
+    let head = Head::load(home, &session)?;
+    Ok((files, head, home.head(&session)))
+}
+
+/// The home and the Session of a file that lies in its place.
+fn home_of(path: &Path) -> Option<(Home, SessionId)> {
+    let path = path.canonicalize().ok()?;
+    let session = FileName::parse(&path)?.session;
+    let traces = path.parent()?.parent()?;
+    let agent = traces.parent()?;
+    let root = agent.parent()?.parent()?;
+    let home = Home::new(root);
+    let name = agent.file_name()?.to_str()?.parse().ok()?;
+    if home.traces(&name) != traces {
+        return None;
+    }
+    of_session(&home, &name, &session)
+        .ok()?
+        .contains(&path)
+        .then_some((home, session))
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Anchor {
+    None,
+    /// The last record has to have this hash.
+    Given(RecordHash),
+    /// The record of this number has to have this hash.
+    Kept(u64, RecordHash),
+}
+
+impl Anchor {
+    fn kept(head: &Head) -> Anchor {
+        match RecordHash::parse(head.hash.as_bytes()) {
+            Some(hash) => Anchor::Kept(head.seq, hash),
+            None => Anchor::None,
+        }
+    }
+}
+
+/// A line by its file and its number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Place {
+    file: usize,
+    line: u64,
+}
+
+/// What is known so far while the lines go by. Every step is constant or logarithmic in the number of lines.
+struct Chain {
+    anchor: Anchor,
+    may_start_later: bool,
+    place: Place,
+    /// Where the last intact record stands.
+    last_place: Place,
+    /// The number that the next record should have.
+    expected: u64,
+    /// The hash of the last intact record.
+    prev: RecordHash,
+    /// Damaged lines since the last intact record: so many records may have stood there.
+    damaged: u64,
+    /// Lines that are not JSON since the last intact record: a `trace_healed` explains them.
+    garbage: Vec<Place>,
+    garbage_bytes: u64,
+    /// Numbers that were skipped: first to last, and where that showed. A record that turns up later was moved.
+    skipped: BTreeMap<u64, (u64, Place)>,
+    records: u64,
+    healed: u64,
+    last_hash: Option<RecordHash>,
+    /// Where the anchor was found.
+    anchored_at: Option<Place>,
+    anchor_differs: Option<Place>,
+    faults: Vec<(Place, FaultKind, String)>,
+}
+
+impl Chain {
+    fn new(anchor: Anchor) -> Chain {
+        let start = Place { file: 0, line: 1 };
+        Chain {
+            anchor,
+            may_start_later: false,
+            place: start,
+            last_place: start,
+            expected: 0,
+            prev: RecordHash::FIRST,
+            damaged: 0,
+            garbage: Vec::new(),
+            garbage_bytes: 0,
+            skipped: BTreeMap::new(),
+            records: 0,
+            healed: 0,
+            last_hash: None,
+            anchored_at: None,
+            anchor_differs: None,
+            faults: Vec::new(),
+        }
+    }
+
+    fn file<R: BufRead, E>(
+        &mut self,
+        index: usize,
+        mut lines: Lines<R>,
+        failed: impl FnOnce(std::io::Error) -> E,
+    ) -> Result<(), E> {
+        loop {
+            match lines.next() {
+                Ok(Some(line)) => self.line(index, line),
+                Ok(None) => return Ok(()),
+                Err(error) => return Err(failed(error)),
+            }
+        }
+    }
+
+    fn fault(&mut self, place: Place, kind: FaultKind, detail: impl Into<String>) {
+        self.faults.push((place, kind, detail.into()));
+    }
+
+    fn line(&mut self, file: usize, line: Line<'_>) {
+        self.place = Place {
+            file,
+            line: line.number,
+        };
+        if !line.ended {
+            let detail = "the last line is not complete; the Session ended while it was written, or the end was cut";
+            self.fault(self.place, FaultKind::CutOff, detail);
+        }
+        let seal = unseal(line.bytes);
+        match seal {
+            Some(seal) if seal.intact && is_json_object(line.bytes) => {
+                self.record(seal, line.bytes)
+            }
+            _ if !is_json_object(line.bytes) => {
+                if line.ended {
+                    self.garbage.push(self.place);
+                    self.garbage_bytes += line.bytes.len() as u64;
+                }
+                self.damaged += 1;
+            }
+            Some(_) => {
+                self.fault(
+                    self.place,
+                    FaultKind::Changed,
+                    "its hash does not fit its bytes",
+                );
+                self.damaged += 1;
+            }
+            None => {
+                let detail = "it does not end in `seq`, `prev` and `hash`";
+                self.fault(self.place, FaultKind::Changed, detail);
+                self.damaged += 1;
+            }
+        }
+    }
+
+    fn record(&mut self, seal: Seal, bytes: &[u8]) {
+        self.settle_garbage(&seal, bytes);
+        self.records += 1;
+        self.compare_with_anchor(&seal);
+        if self.records == 1 && self.damaged == 0 && self.may_start_later {
+            self.expected = seal.seq;
+            self.prev = seal.prev;
+        }
+        if seal.seq < self.expected {
+            return self.out_of_order(&seal);
+        }
+        if seal.seq == self.expected && seal.prev != self.prev {
+            self.broken_link(&seal);
+        }
+        // Each damaged line may have been one of the records in between.
+        let first_missing = self.expected + self.damaged.min(seal.seq - self.expected);
+        if first_missing < seal.seq {
+            self.skipped
+                .insert(first_missing, (seal.seq - 1, self.place));
+        }
+        self.expected = seal.seq + 1;
+        self.prev = seal.hash;
+        self.last_hash = Some(seal.hash);
+        self.last_place = self.place;
+        self.damaged = 0;
+    }
+
+    /// A record in its place that was written after another one than stands before it.
+    fn broken_link(&mut self, seal: &Seal) {
+        match seal.seq.checked_sub(1) {
+            None => {
+                let detail = "the first record names one before it";
+                self.fault(self.place, FaultKind::Changed, detail);
+            }
+            Some(before) => {
+                let detail = format!(
+                    "record {before} is not the one that record {} was written after",
+                    seal.seq
+                );
+                self.fault(self.last_place, FaultKind::Changed, detail);
+            }
+        }
+    }
+
+    /// A record with a number that was due before: one that was moved here, or one more of the same.
+    fn out_of_order(&mut self, seal: &Seal) {
+        let number = seal.seq;
+        let gap = self
+            .skipped
+            .range(..=number)
+            .next_back()
+            .map(|(first, (last, place))| (*first, *last, *place))
+            .filter(|(_, last, _)| *last >= number);
+        match gap {
+            Some((first, last, place)) => {
+                self.skipped.remove(&first);
+                if first < number {
+                    self.skipped.insert(first, (number - 1, place));
+                }
+                if number < last {
+                    self.skipped.insert(number + 1, (last, place));
+                }
+                let detail = format!("record {number} stands after record {}", self.expected - 1);
+                self.fault(self.place, FaultKind::Reordered, detail);
+            }
+            None => {
+                let detail = format!("record {number} stands here again");
+                self.fault(self.place, FaultKind::Reordered, detail);
+            }
+        }
+    }
+
+    /// Lines that are not JSON are faults, unless this record says that a writer ended them.
+    fn settle_garbage(&mut self, seal: &Seal, bytes: &[u8]) {
+        if self.garbage.is_empty() {
+            return;
+        }
+        let only_garbage = self.damaged == self.garbage.len() as u64;
+        if only_garbage
+            && seal.seq == self.expected
+            && seal.prev == self.prev
+            && healed_bytes(bytes) == Some(self.garbage_bytes)
+        {
+            self.healed += self.garbage.len() as u64;
+            self.damaged = 0;
+            self.garbage.clear();
+        }
+        self.report_garbage();
+    }
+
+    fn report_garbage(&mut self) {
+        for place in std::mem::take(&mut self.garbage) {
+            self.fault(place, FaultKind::NotJson, "the line is not a JSON object");
+        }
+        self.garbage_bytes = 0;
+    }
+
+    fn compare_with_anchor(&mut self, seal: &Seal) {
+        match self.anchor {
+            Anchor::Given(hash) if hash == seal.hash => {
+                self.anchored_at.get_or_insert(self.place);
+            }
+            Anchor::Kept(number, hash) if number == seal.seq => {
+                if hash == seal.hash {
+                    self.anchored_at.get_or_insert(self.place);
+                } else {
+                    self.anchor_differs = Some(self.place);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn end(mut self, files: Vec<PathBuf>, missing: &Path) -> Verification {
+        self.report_garbage();
+        for (first, (last, place)) in std::mem::take(&mut self.skipped) {
+            let detail = if first == last {
+                format!("record {first} is not here")
+            } else {
+                format!("records {first} to {last} are not here")
+            };
+            self.fault(place, FaultKind::Missing, detail);
+        }
+        let end = self.anchor_end(files.is_empty());
+        self.faults.sort();
+        Verification {
+            records: self.records,
+            healed: self.healed,
+            last_hash: self.last_hash.map(|hash| hash.to_string()),
+            end,
+            faults: self
+                .faults
+                .into_iter()
+                .map(|(place, kind, detail)| Fault {
+                    file: files
+                        .get(place.file)
+                        .map_or(missing, PathBuf::as_path)
+                        .to_owned(),
+                    line: place.line,
+                    kind,
+                    detail,
+                })
+                .collect(),
+            files,
+        }
+    }
+
+    fn anchor_end(&mut self, no_files: bool) -> End {
+        let last = self.expected.checked_sub(1);
+        match (self.anchor, self.anchored_at) {
+            (Anchor::None, _) => return End::NotAnchored,
+            (_, Some(place)) if place == self.last_place => return End::Anchored,
+            (Anchor::Kept(number, _), Some(_)) => {
+                return End::Beyond(last.unwrap_or(number) - number);
+            }
+            (Anchor::Given(_), Some(_)) => {
+                let detail = "the given head is an earlier record; this one was added after it";
+                self.fault(self.last_place, FaultKind::Changed, detail);
+            }
+            (Anchor::Kept(number, hash), None) => match self.anchor_differs {
+                Some(place) => {
+                    let detail = format!("record {number} is not the head, {hash}");
+                    self.fault(place, FaultKind::Changed, detail);
+                }
+                None if no_files => {
+                    let detail =
+                        format!("all files are gone; the head, {hash}, is record {number}");
+                    self.fault(self.place, FaultKind::Missing, detail);
+                }
+                None if self.expected + self.damaged <= number => {
+                    let detail = format!(
+                        "the head, {hash}, is record {number}; here the last is {}",
+                        last.map_or("none".to_owned(), |last| last.to_string())
+                    );
+                    self.fault(self.place, FaultKind::CutOff, detail);
+                }
+                // The line of the head is damaged, and that was reported.
+                None => {}
+            },
+            (Anchor::Given(hash), None) => {
+                let detail = format!("no record has the hash of the given head, {hash}");
+                self.fault(self.place, FaultKind::CutOff, detail);
+            }
+        }
+        End::NotAnchored
+    }
+}
+
+/// How many bytes a `trace_healed` record explains.
+fn healed_bytes(line: &[u8]) -> Option<u64> {
+    match serde_json::from_slice::<OmniMessage>(line).ok()?.body {
+        Body::EventMsg(EventMsg::TraceHealed { bytes }) => Some(bytes),
+        _ => None,
+    }
+}
