@@ -16,8 +16,8 @@ CARGO_DENY := $(PROGRAMS)/cargo-deny-0.20.2/bin/cargo-deny
 CARGO_COMPONENT := $(PROGRAMS)/cargo-component-0.21.1/bin/cargo-component
 COMPONENTIZE_PY := $(PROGRAMS)/componentize-py-0.25.1/bin/componentize-py
 
-# Every folder of plugins/ with a Cargo.toml is a tool that the binary embeds, but the SDK.
-FOLDERS := $(filter-out sdk,$(patsubst plugins/%/Cargo.toml,%,$(wildcard plugins/*/Cargo.toml)))
+# Every folder of plugins/ with a Cargo.toml is a tool that the binary embeds, but the SDK and the tests of the contract.
+FOLDERS := $(filter-out sdk contract,$(patsubst plugins/%/Cargo.toml,%,$(wildcard plugins/*/Cargo.toml)))
 CORES := $(patsubst %,target/guests/wasm32-wasip1/release/%.wasm,$(subst -,_,$(FOLDERS)))
 COMPONENTS := target/components/.made
 # What the compiled form of a component depends on, beside the component.
@@ -61,6 +61,11 @@ test: build ## Runs the tests.
 	$(call say,test: tools)
 	@$(GUEST_CARGO) test --quiet --manifest-path plugins/Cargo.toml --workspace
 
+test-contract: components $(CARGO_COMPONENT) $(COMPONENTIZE_PY) ## Builds a tool with plain cargo, cargo-component and Python, and runs the three.
+	@plugins/contract/build $(CARGO_COMPONENT) $(COMPONENTIZE_PY)
+	$(call say,test: contract)
+	@cargo test --quiet $(WORKSPACE) --test contract -- --ignored
+
 lint: components $(CARGO_DENY) ## Checks formatting, lints, documentation, licences and sources.
 	$(call say,lint: formatting)
 	@cargo fmt --all --check
@@ -95,8 +100,8 @@ clean: ## Removes what was built; the caches outside the repository stay.
 $(PROGRAMS)/cargo-%:
 	$(call say,installing $(@F) once (a few minutes))
 	@env -u CARGO_TARGET_DIR CARGO_PROFILE_DEV_DEBUG=0 cargo install --quiet --locked --profile dev $(@F) \
-	  --root "$(@D)/.." --version $(lastword $(subst -, ,$(firstword $(subst /, ,$*))))
+	  --root "$(patsubst %/bin,%,$(@D))" --version $(lastword $(subst -, ,$(firstword $(subst /, ,$*))))
 
 $(COMPONENTIZE_PY):
 	$(call say,installing componentize-py once)
-	@plugins/contract/install-componentize-py "$(@D)/.." 0.25.1
+	@plugins/contract/install-componentize-py "$(patsubst %/bin,%,$(@D))" 0.25.1
