@@ -10,6 +10,9 @@
 
 mod entry;
 mod error;
+#[cfg(test)]
+mod fixture;
+mod links;
 mod listing;
 mod location;
 mod near;

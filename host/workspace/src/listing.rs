@@ -74,3 +74,155 @@ pub(crate) fn each_name(directory: Dir, mut visit: impl FnMut(&CStr) -> bool) ->
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsStr;
+    use std::fs;
+    use std::os::unix::ffi::OsStrExt;
+    use std::os::unix::fs::symlink;
+
+    use rustix::fs::{FileType, Mode, mknodat};
+
+    use crate::fixture::Fixture;
+    use crate::{Kind, Listing};
+
+    fn names(listing: &Listing) -> Vec<&str> {
+        listing.entries.iter().map(|entry| entry.name()).collect()
+    }
+
+    #[test]
+    fn entries_come_by_name_with_their_kind_and_links_as_links() {
+        let fixture = Fixture::new();
+        fixture.write("d/b.txt", "12345");
+        fixture.write("d/.hidden", "");
+        fixture.write("d/a/x", "");
+        symlink("/etc/passwd", fixture.path().join("d/link")).unwrap();
+        mknodat(
+            rustix::fs::CWD,
+            fixture.path().join("d/fifo"),
+            FileType::Fifo,
+            Mode::RUSR,
+            0,
+        )
+        .unwrap();
+        let listing = fixture.workspace.list_directory("d", 100).unwrap();
+        assert_eq!(listing.total, 5);
+        let seen: Vec<_> = listing
+            .entries
+            .iter()
+            .map(|entry| (entry.path.as_str(), entry.kind))
+            .collect();
+        assert_eq!(
+            seen,
+            [
+                ("d/.hidden", Kind::File),
+                ("d/a", Kind::Directory),
+                ("d/b.txt", Kind::File),
+                ("d/fifo", Kind::Other),
+                ("d/link", Kind::Symlink),
+            ]
+        );
+        assert_eq!(listing.entries[2].size, 5);
+        assert!(listing.entries[2].modified_ms > 1_500_000_000_000);
+    }
+
+    #[test]
+    fn a_long_directory_gives_the_first_by_name_and_the_whole_count() {
+        let fixture = Fixture::new();
+        for number in 0..300 {
+            fixture.write(&format!("{:03}", (number * 7) % 300), "");
+        }
+        let listing = fixture.workspace.list_directory(".", 3).unwrap();
+        assert_eq!(names(&listing), ["000", "001", "002"]);
+        assert_eq!(listing.total, 300);
+        let none = fixture.workspace.list_directory(".", 0).unwrap();
+        assert_eq!((none.entries.len(), none.total), (0, 300));
+    }
+
+    #[test]
+    fn names_of_any_bytes_are_listed_and_those_that_are_not_text_are_flagged() {
+        let fixture = Fixture::new();
+        let long = "n".repeat(255);
+        for name in [
+            "-dash",
+            "a\nb",
+            "a\tb",
+            "\u{1b}[31mred",
+            "é",
+            "e\u{301}",
+            &long,
+        ] {
+            fixture.write(name, "x");
+            assert_eq!(fixture.workspace.stat(name).unwrap().name(), name);
+        }
+        fs::write(fixture.path().join(OsStr::from_bytes(b"bad\xff")), "x").unwrap();
+        let listing = fixture.workspace.list_directory(".", 100).unwrap();
+        assert_eq!(listing.entries.len(), 8);
+        let flagged: Vec<_> = listing.entries.iter().filter(|entry| entry.lossy).collect();
+        assert_eq!(flagged.len(), 1);
+        assert_eq!(flagged[0].path, "bad\u{fffd}");
+        let opened = fixture.workspace.open_file(&flagged[0].path);
+        assert_eq!(opened.unwrap_err().code(), "not-found");
+    }
+
+    #[test]
+    fn a_file_a_missing_directory_and_a_link_that_leads_out_are_told_apart() {
+        let fixture = Fixture::new();
+        fixture.write("file", "");
+        symlink(fixture.outside(), fixture.path().join("out")).unwrap();
+        symlink("inside", fixture.path().join("in")).unwrap();
+        fixture.write("inside/x", "");
+        let code = |path| {
+            fixture
+                .workspace
+                .list_directory(path, 9)
+                .map_err(|error| error.code())
+        };
+        assert_eq!(code("file").unwrap_err(), "not-directory");
+        assert_eq!(code("missing").unwrap_err(), "not-found");
+        assert_eq!(code("out").unwrap_err(), "outside-workspace");
+        assert_eq!(code("in").unwrap().entries[0].path, "in/x");
+    }
+
+    #[test]
+    fn a_hundred_directories_deep_and_beyond_the_longest_path_of_the_kernel_can_be_reached() {
+        let fixture = Fixture::new();
+        let part = "d".repeat(200);
+        let mut directory = fixture.path().to_owned();
+        // The test itself cannot name such a path in one call either.
+        let mut relative = String::new();
+        let mut at = std::fs::File::open(&directory).unwrap();
+        for _ in 0..100 {
+            rustix::fs::mkdirat(&at, part.as_str(), Mode::RWXU).unwrap();
+            at = std::fs::File::from(
+                rustix::fs::openat(
+                    &at,
+                    part.as_str(),
+                    rustix::fs::OFlags::DIRECTORY | rustix::fs::OFlags::CLOEXEC,
+                    Mode::empty(),
+                )
+                .unwrap(),
+            );
+            relative.push_str(&part);
+            relative.push('/');
+            directory.push(&part);
+        }
+        let leaf = rustix::fs::openat(
+            &at,
+            "leaf",
+            rustix::fs::OFlags::CREATE | rustix::fs::OFlags::WRONLY | rustix::fs::OFlags::CLOEXEC,
+            Mode::RUSR,
+        )
+        .unwrap();
+        rustix::io::write(&leaf, b"deep").unwrap();
+        let path = format!("{relative}leaf");
+        assert_eq!(path.len(), 20_104);
+        assert_eq!(
+            fixture.workspace.read_range(&path, 0, 9).unwrap().data,
+            b"deep"
+        );
+        let listing = fixture.workspace.list_directory(&relative, 9).unwrap();
+        assert_eq!(names(&listing), ["leaf"]);
+    }
+}

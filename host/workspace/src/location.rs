@@ -45,3 +45,85 @@ fn canonical(path: &Path) -> PathBuf {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn the_root_of_the_file_system_is_refused_whatever_leads_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let link = folder.path().join("link");
+        symlink("/", &link).unwrap();
+        let home = folder.path().join("home");
+        for path in [Path::new("/"), Path::new("/usr/.."), &link] {
+            assert_eq!(
+                check_location(path, &home, None, true),
+                Err(OpenError::FileSystemRoot)
+            );
+        }
+    }
+
+    #[test]
+    fn the_home_folder_is_refused_unless_it_was_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let person = folder.path().canonicalize().unwrap().join("person");
+        fs::create_dir_all(person.join("project")).unwrap();
+        let state = folder.path().join("state");
+        let check = |path: &Path, named| check_location(path, &state, Some(&person), named);
+        assert_eq!(
+            check(&person, false),
+            Err(OpenError::PersonHome {
+                path: person.clone()
+            })
+        );
+        assert_eq!(check(&person, true), Ok(()));
+        assert_eq!(check(&person.join("project"), false), Ok(()));
+    }
+
+    #[test]
+    fn a_folder_that_contains_or_lies_in_the_state_is_refused_even_where_it_was_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let base = folder.path().canonicalize().unwrap();
+        let state = base.join("a/state");
+        fs::create_dir_all(state.join("agents/x")).unwrap();
+        fs::create_dir_all(base.join("a/state-beside")).unwrap();
+        let link = base.join("link");
+        symlink(&state, &link).unwrap();
+        for path in [
+            &base,
+            &base.join("a"),
+            &state,
+            &state.join("agents/x"),
+            &link,
+        ] {
+            assert!(
+                matches!(
+                    check_location(path, &state, None, true),
+                    Err(OpenError::OverlapsHome { .. })
+                ),
+                "{path:?}"
+            );
+        }
+        assert_eq!(
+            check_location(&base.join("a/state-beside"), &state, None, false),
+            Ok(())
+        );
+    }
+
+    #[test]
+    fn a_state_folder_that_does_not_exist_yet_is_compared_where_it_will_be() {
+        let folder = tempfile::tempdir().unwrap();
+        let base = folder.path().canonicalize().unwrap();
+        let link = base.join("link");
+        symlink(&base, &link).unwrap();
+        let state = link.join("later/state");
+        assert!(matches!(
+            check_location(&base, &state, None, true),
+            Err(OpenError::OverlapsHome { .. })
+        ));
+    }
+}

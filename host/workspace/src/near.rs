@@ -77,7 +77,7 @@ fn near_in(directory: &Place<'_>, missing: &str) -> Vec<(usize, String)> {
             if other.abs_diff(length) <= farthest {
                 comparisons += other * length;
                 let distance = strsim::osa_distance(&missing_folded, &folded);
-                if distance <= farthest {
+                if distance <= farthest && name != missing {
                     near.push((distance, name.to_owned()));
                     near.sort();
                     near.truncate(SUGGESTIONS);
@@ -87,4 +87,54 @@ fn near_in(directory: &Place<'_>, missing: &str) -> Vec<(usize, String)> {
         names < NAMES && comparisons < COMPARISONS
     });
     near
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::fixture::Fixture;
+
+    #[test]
+    fn a_mistyped_name_finds_the_nearest_three_that_exist() {
+        let fixture = Fixture::new();
+        for name in [
+            "src/main.rs",
+            "src/mail.rs",
+            "src/maid.rs",
+            "src/mart.rs",
+            "src/lib.rs",
+        ] {
+            fixture.write(name, "");
+        }
+        assert_eq!(
+            fixture.workspace.near_names("src/mian.rs"),
+            ["src/main.rs", "src/maid.rs", "src/mail.rs"]
+        );
+    }
+
+    #[test]
+    fn a_mistyped_folder_is_mended_and_the_rest_kept_where_it_exists() {
+        let fixture = Fixture::new();
+        fixture.write("source/main.rs", "");
+        assert_eq!(
+            fixture.workspace.near_names("sorce/main.rs"),
+            ["source/main.rs"]
+        );
+        assert_eq!(fixture.workspace.near_names("sorce/other.rs"), ["source"]);
+    }
+
+    #[test]
+    fn letter_case_does_not_count_and_nothing_near_gives_nothing() {
+        let fixture = Fixture::new();
+        fixture.write("README.md", "");
+        assert_eq!(fixture.workspace.near_names("readme.md"), ["README.md"]);
+        assert!(fixture.workspace.near_names("Cargo.toml").is_empty());
+        assert!(fixture.workspace.near_names("../secre").is_empty());
+    }
+
+    #[test]
+    fn a_link_without_a_target_is_not_suggested_for_itself() {
+        let fixture = Fixture::new();
+        std::os::unix::fs::symlink("nowhere", fixture.path().join("link")).unwrap();
+        assert!(fixture.workspace.near_names("link").is_empty());
+    }
 }

@@ -88,7 +88,11 @@ impl Workspace {
         let opened = self.open_file(path)?;
         let mut data = Vec::new();
         opened.append_range(&mut data, offset, length.min(MAX_READ) as usize)?;
-        let total_size = opened.size_after(offset + data.len() as u64);
+        let end = match data.len() {
+            0 => 0,
+            length => offset + length as u64,
+        };
+        let total_size = opened.size_after(end);
         Ok(BytesRange {
             data,
             offset,
@@ -216,4 +220,198 @@ fn require_regular(stat: &Stat, shown: &str) -> Result<(), WorkspaceError> {
         path: shown.to_owned(),
         kind,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+    use std::os::unix::net::UnixListener;
+
+    use rustix::fs::{FileType, Mode, mknodat};
+
+    use super::*;
+    use crate::fixture::Fixture;
+
+    #[test]
+    fn a_range_holds_the_bytes_at_its_place_and_the_size_of_the_whole() {
+        let fixture = Fixture::new();
+        fixture.write("f", "0123456789");
+        let read = |offset, length| fixture.workspace.read_range("f", offset, length).unwrap();
+        for (offset, length, data) in [
+            (0, 100, "0123456789"),
+            (3, 4, "3456"),
+            (8, 4, "89"),
+            (10, 4, ""),
+            (u64::MAX, 4, ""),
+            (0, 0, ""),
+        ] {
+            let range = read(offset, length);
+            assert_eq!(range.data, data.as_bytes());
+            assert_eq!(
+                range.total_size,
+                10.max(if data.is_empty() { 0 } else { 10 })
+            );
+        }
+        fixture.write("empty", "");
+        let empty = fixture.workspace.read_range("empty", 0, 100).unwrap();
+        assert_eq!((empty.data.len(), empty.total_size), (0, 0));
+    }
+
+    #[test]
+    fn a_sparse_file_of_ten_gigabytes_is_read_in_ranges() {
+        let fixture = Fixture::new();
+        let size = 10 << 30;
+        fixture.write("sparse", "");
+        let file = fs::OpenOptions::new()
+            .write(true)
+            .open(fixture.path().join("sparse"))
+            .unwrap();
+        file.set_len(size).unwrap();
+        file.write_all_at(b"end", size - 3).unwrap();
+        let range = fixture
+            .workspace
+            .read_range("sparse", size - 5, 100)
+            .unwrap();
+        assert_eq!(range.data, b"\0\0end");
+        assert_eq!(range.total_size, size);
+        let range = fixture.workspace.read_range("sparse", 0, u32::MAX).unwrap();
+        assert_eq!(range.data.len(), MAX_READ as usize);
+    }
+
+    #[test]
+    fn a_file_that_grows_while_it_is_read_gives_what_was_asked_for_and_no_more() {
+        let fixture = Fixture::new();
+        fixture.write("log", "start ");
+        let mut opened = fixture.workspace.open_file("log").unwrap();
+        fixture.write("log", "start and then some more");
+        let mut data = Vec::new();
+        opened.append_range(&mut data, 0, 11).unwrap();
+        assert_eq!(data, b"start and t");
+        assert_eq!(opened.size_after(11), 24);
+        // And one that shrinks gives what is left.
+        fixture.write("log", "st");
+        opened.size = 1 << 40;
+        let mut data = Vec::new();
+        opened.append_range(&mut data, 0, 1 << 30).unwrap();
+        assert_eq!(data, b"st");
+        assert!(data.capacity() <= 1 << 20);
+    }
+
+    #[test]
+    fn special_files_are_refused_by_their_kind_without_waiting() {
+        let fixture = Fixture::new();
+        let make = |name: &str, kind| {
+            let path = fixture.path().join(name);
+            mknodat(rustix::fs::CWD, path, kind, Mode::RUSR | Mode::WUSR, 0)
+        };
+        make("fifo", FileType::Fifo).unwrap();
+        let _listener = UnixListener::bind(fixture.path().join("socket")).unwrap();
+        let mut kinds = vec![("fifo", "FIFO"), ("socket", "socket")];
+        // Making a device takes a privilege that not every machine gives to tests.
+        if make("device", FileType::CharacterDevice).is_ok() {
+            kinds.push(("device", "device"));
+        }
+        for (path, kind) in kinds {
+            let error = fixture.workspace.read_range(path, 0, 10).unwrap_err();
+            assert_eq!(error.code(), "special-file");
+            assert_eq!(
+                error.to_string(),
+                format!("\"{path}\" is a {kind}; only regular files can be read.")
+            );
+        }
+        fs::create_dir(fixture.path().join("folder")).unwrap();
+        let error = fixture.workspace.read_range("folder", 0, 10).unwrap_err();
+        assert_eq!(error.code(), "is-directory");
+    }
+
+    #[test]
+    fn a_fifo_that_waits_for_a_reader_does_not_get_one() {
+        let fixture = Fixture::new();
+        let path = fixture.path().join("fifo");
+        mknodat(
+            rustix::fs::CWD,
+            &path,
+            FileType::Fifo,
+            Mode::RUSR | Mode::WUSR,
+            0,
+        )
+        .unwrap();
+        assert!(fixture.workspace.read_range("fifo", 0, 1).is_err());
+        // Opening for writing without waiting fails as long as nobody has it open for reading.
+        let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let opened = rustix::fs::open(&path, flags, Mode::empty());
+        assert_eq!(opened.unwrap_err(), Errno::NXIO);
+    }
+
+    #[test]
+    fn links_are_followed_inside_and_refused_where_they_lead_out() {
+        let fixture = Fixture::new();
+        fixture.write("a/target", "inside");
+        fixture.write("b/x", "");
+        let link = |target: &str, name: &str| symlink(target, fixture.path().join(name)).unwrap();
+        link("a/target", "direct");
+        link("../a/target", "b/up");
+        link("missing", "dangling");
+        link("circle", "circle");
+        link("../secret", "above");
+        link("/etc/passwd", "absolute");
+        link("/proc/self/root/etc/passwd", "magic");
+        let host = fixture.path().to_str().unwrap();
+        link(&format!("{host}/a/target"), "own");
+        link(host, "b/self");
+        link("b/self/b/up", "mixed");
+        link(&format!("{host}/../secret"), "round");
+        link(&format!("{host}-beside/x"), "beside");
+        link(&format!("{host}/turn"), "turn");
+        for name in ["direct", "b/up", "own", "mixed", "b/self/a/target"] {
+            let read = fixture.workspace.read_range(name, 0, 100).unwrap();
+            assert_eq!(read.data, b"inside");
+        }
+        for (name, code) in [
+            ("dangling", "not-found"),
+            ("circle", "io"),
+            ("above", "outside-workspace"),
+            ("absolute", "outside-workspace"),
+            ("magic", "outside-workspace"),
+            ("round", "outside-workspace"),
+            ("beside", "outside-workspace"),
+            ("turn", "io"),
+        ] {
+            let error = fixture.workspace.read_range(name, 0, 100).unwrap_err();
+            assert_eq!(error.code(), code, "{name}");
+            assert!(!error.to_string().contains("secret") && !error.to_string().contains("etc"));
+        }
+    }
+
+    #[test]
+    fn a_batch_holds_whole_files_in_order_until_it_is_full() {
+        let fixture = Fixture::new();
+        fixture.write("a", "aaaa");
+        fixture.write("b", "bbbb");
+        fixture.write("c", "cccc");
+        let paths = ["a", "missing", "b", "c"];
+        let batch = fixture.workspace.read_batch(&paths, 10);
+        assert_eq!(batch.data, b"aaaabbbb");
+        let seen: Vec<_> = batch
+            .files
+            .iter()
+            .map(|file| (file.path.as_str(), file.start, file.length, file.total_size))
+            .collect();
+        assert_eq!(seen, [("a", 0, 4, 4), ("missing", 4, 0, 0), ("b", 4, 4, 4)]);
+        let failure = batch.files[1].failure.as_ref().unwrap();
+        assert_eq!(failure.code(), "not-found");
+    }
+
+    #[test]
+    fn the_first_file_of_a_batch_is_cut_rather_than_left_out() {
+        let fixture = Fixture::new();
+        fixture.write("big", "0123456789");
+        for (max, data) in [(4, "0123"), (0, "")] {
+            let batch = fixture.workspace.read_batch(&["big", "big"], max);
+            assert_eq!(batch.data, data.as_bytes());
+            assert_eq!(batch.files[0].length, data.len());
+            assert_eq!(batch.files[0].total_size, 10);
+        }
+    }
 }

@@ -91,3 +91,15 @@ impl std::fmt::Display for RelativePath {
         f.write_str(if self.is_root() { "." } else { &self.0 })
     }
 }
+
+/// What of the absolute `path` follows `prefix`, part by part: slashes in a row count as one, and nothing else is tidied.
+pub(crate) fn strip_parts<'p>(path: &'p str, prefix: &str) -> Option<&'p str> {
+    let mut rest = path;
+    for part in prefix.split('/').filter(|part| !part.is_empty()) {
+        rest = rest.trim_start_matches('/').strip_prefix(part)?;
+        if !(rest.is_empty() || rest.starts_with('/')) {
+            return None;
+        }
+    }
+    Some(rest)
+}

@@ -7,7 +7,9 @@ use std::sync::{Arc, OnceLock};
 use rustix::fs::{self, AtFlags, CWD, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
+use crate::links;
 use crate::open::{open_beneath, proc_path};
+use crate::relative_path::strip_parts;
 use crate::{OpenError, RelativePath, WorkspaceError};
 
 /// Where tools see the Workspace, whatever its path on the host.
@@ -170,7 +172,14 @@ impl Place<'_> {
 
     /// Opens it, beneath its tree.
     pub(crate) fn open(&self, flags: OFlags) -> Result<OwnedFd, Errno> {
-        open_beneath(self.directory()?, &self.path, flags)
+        let directory = self.directory()?;
+        match (open_beneath(directory, &self.path, flags), self.tree) {
+            (Err(Errno::XDEV), Tree::Workspace(root)) => {
+                let path = links::follow(directory, &root.canonical_path, &self.path)?;
+                open_beneath(directory, &path, flags)
+            }
+            (opened, _) => opened,
+        }
     }
 
     fn directory(&self) -> Result<BorrowedFd<'_>, Errno> {
@@ -190,18 +199,6 @@ impl Place<'_> {
             }
         }
     }
-}
-
-/// What of the absolute `path` follows `prefix`, part by part: slashes in a row count as one, and nothing else is tidied.
-fn strip_parts<'p>(path: &'p str, prefix: &str) -> Option<&'p str> {
-    let mut rest = path;
-    for part in prefix.split('/').filter(|part| !part.is_empty()) {
-        rest = rest.trim_start_matches('/').strip_prefix(part)?;
-        if !(rest.is_empty() || rest.starts_with('/')) {
-            return None;
-        }
-    }
-    Some(rest)
 }
 
 fn outside(path: &str) -> WorkspaceError {
@@ -232,4 +229,272 @@ fn dangling_target(path: &Path) -> Option<PathBuf> {
         return None;
     }
     std::fs::read_link(path).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    use proptest::prelude::*;
+    use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
+
+    use super::*;
+    use crate::fixture::Fixture;
+
+    #[test]
+    fn a_relative_path_the_guest_path_and_the_host_path_mean_the_same() {
+        let fixture = Fixture::new();
+        let host = fixture.path().to_str().unwrap();
+        for given in [
+            "a/b",
+            "./a//b/",
+            "a/x/../b",
+            "/workspace/a/b",
+            "//workspace//a/b",
+            &format!("{host}/a/b"),
+            &format!("{host}/a/../a/b"),
+        ] {
+            let resolved = fixture.workspace.resolve(given).unwrap();
+            assert_eq!(resolved.as_str(), "a/b", "{given}");
+        }
+        for given in [".", "./", "a/..", "/workspace", "/workspace/", host] {
+            assert!(
+                fixture.workspace.resolve(given).unwrap().is_root(),
+                "{given}"
+            );
+        }
+    }
+
+    #[test]
+    fn everything_else_is_outside_and_named_as_it_was_given() {
+        let fixture = Fixture::new();
+        let host = fixture.path().to_str().unwrap();
+        let beside = format!("{host}-beside/a");
+        let above = format!("{host}/../a");
+        for given in [
+            "",
+            "..",
+            "../a",
+            "a/../../b",
+            "/",
+            "/etc/passwd",
+            "/workspacex/a",
+            "/workspace/../etc/passwd",
+            "/proc/self/root/etc/passwd",
+            "a\0b",
+            &beside,
+            &above,
+        ] {
+            let error = fixture.workspace.resolve(given).unwrap_err();
+            assert_eq!(error.code(), "outside-workspace", "{given:?}");
+            assert_eq!(
+                error.to_string(),
+                format!("Path \"{given}\" is outside the Workspace.")
+            );
+        }
+    }
+
+    #[test]
+    fn an_encoded_separator_a_tilde_and_a_backslash_are_ordinary_characters() {
+        let fixture = Fixture::new();
+        for given in ["..%2fetc", "~/.ssh", "..\\etc"] {
+            assert_eq!(fixture.workspace.resolve(given).unwrap().as_str(), given);
+        }
+    }
+
+    #[test]
+    fn a_mount_can_be_read_once_its_folder_exists_and_is_no_part_of_the_workspace() {
+        let fixture = Fixture::new();
+        let outputs = fixture.outside().join("outputs");
+        let workspace = fixture
+            .workspace
+            .clone()
+            .with_mount("/floe/outputs", &outputs);
+        let read = |path| workspace.read_range(path, 0, 100).map(|range| range.data);
+        let missing = read("/floe/outputs/c1.txt").unwrap_err();
+        assert_eq!(missing.code(), "not-found");
+        assert_eq!(
+            missing.to_string(),
+            "\"/floe/outputs/c1.txt\" does not exist."
+        );
+        fs::create_dir(&outputs).unwrap();
+        fs::write(outputs.join("c1.txt"), "whole").unwrap();
+        assert_eq!(read("/floe/outputs/c1.txt").unwrap(), b"whole");
+        assert_eq!(read("/floe/outputs/./x/../c1.txt").unwrap(), b"whole");
+        let listing = workspace.list_directory("/floe/outputs", 10).unwrap();
+        assert_eq!(listing.entries[0].path, "/floe/outputs/c1.txt");
+        for given in ["/floe/outputs/../secret", "/floe", "/floe/outputsx"] {
+            assert_eq!(
+                read(given).unwrap_err().code(),
+                "outside-workspace",
+                "{given}"
+            );
+        }
+        symlink(fixture.outside().join("secret"), outputs.join("link")).unwrap();
+        assert_eq!(
+            read("/floe/outputs/link").unwrap_err().code(),
+            "outside-workspace"
+        );
+        assert!(workspace.resolve("/floe/outputs/c1.txt").is_err());
+    }
+
+    #[test]
+    fn the_workspace_stays_the_folder_that_was_opened_when_its_name_is_taken_by_another() {
+        let fixture = Fixture::new();
+        fs::write(fixture.path().join("mine"), "mine").unwrap();
+        let moved = fixture.outside().join("moved");
+        fs::rename(fixture.path(), &moved).unwrap();
+        fs::create_dir(fixture.path()).unwrap();
+        fs::write(fixture.path().join("mine"), "theirs").unwrap();
+        let read = fixture.workspace.read_range("mine", 0, 100).unwrap();
+        assert_eq!(read.data, b"mine");
+    }
+
+    #[test]
+    fn a_link_to_a_folder_is_followed_once_and_the_canonical_path_is_kept() {
+        let fixture = Fixture::new();
+        let link = fixture.outside().join("link");
+        symlink(fixture.path(), &link).unwrap();
+        let workspace = Workspace::open(&link).unwrap();
+        assert_eq!(workspace.canonical_path(), fixture.path());
+    }
+
+    #[test]
+    fn what_cannot_be_opened_is_named_with_its_reason_and_remedy() {
+        let fixture = Fixture::new();
+        let outside = fixture.outside();
+        let missing = outside.join("missing");
+        let message = |path: &Path| Workspace::open(path).unwrap_err().to_string();
+        assert_eq!(
+            message(&missing),
+            format!(
+                "Workspace {} does not exist; create the folder or name another with --workspace",
+                missing.display()
+            )
+        );
+        let file = outside.join("secret");
+        assert_eq!(
+            message(&file),
+            format!(
+                "Workspace {} is not a folder; name the folder that holds it",
+                file.display()
+            )
+        );
+        assert!(matches!(
+            Workspace::open(&file.join("x")),
+            Err(OpenError::NotDirectory { .. })
+        ));
+        let dangling = outside.join("dangling");
+        symlink(&missing, &dangling).unwrap();
+        assert!(matches!(
+            Workspace::open(&dangling),
+            Err(OpenError::DanglingLink { target, .. }) if target == missing
+        ));
+        let circle = outside.join("circle");
+        symlink(&circle, &circle).unwrap();
+        assert!(matches!(
+            Workspace::open(&circle),
+            Err(OpenError::Io {
+                errno: Errno::LOOP,
+                ..
+            })
+        ));
+    }
+
+    #[test]
+    fn a_folder_without_read_or_search_permission_is_refused() {
+        let fixture = Fixture::new();
+        for mode in [0o000, 0o111, 0o444] {
+            fs::set_permissions(fixture.path(), fs::Permissions::from_mode(mode)).unwrap();
+            let path = fixture.path().to_owned();
+            let opened = without_privileges(move || Workspace::open(&path).map(|_| ()));
+            assert!(matches!(opened, Err(OpenError::Denied { .. })), "{mode:o}");
+        }
+        fs::set_permissions(fixture.path(), fs::Permissions::from_mode(0o700)).unwrap();
+    }
+
+    #[test]
+    fn a_file_without_read_permission_is_denied() {
+        let fixture = Fixture::new();
+        let file = fixture.path().join("closed");
+        fs::write(&file, "x").unwrap();
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o000)).unwrap();
+        let workspace = fixture.workspace.clone();
+        let error = without_privileges(move || workspace.read_range("closed", 0, 1).unwrap_err());
+        assert_eq!(error.code(), "denied");
+    }
+
+    /// Runs in a thread of its own that has put away what lets root read everything.
+    fn without_privileges<T: Send + 'static>(run: impl FnOnce() -> T + Send + 'static) -> T {
+        std::thread::spawn(move || {
+            let mut sets = capabilities(None).unwrap();
+            sets.effective = CapabilitySet::empty();
+            set_capabilities(None, sets).unwrap();
+            run()
+        })
+        .join()
+        .unwrap()
+    }
+
+    fn part() -> impl Strategy<Value = String> {
+        prop_oneof![
+            4 => "[a-c]{1,2}",
+            2 => Just("..".to_owned()),
+            1 => Just(".".to_owned()),
+            1 => Just(String::new()),
+            1 => "\\PC{0,3}",
+        ]
+    }
+
+    /// The rule once more, as a walk over the parts.
+    fn expected(path: &str) -> Option<Vec<&str>> {
+        let mut parts = Vec::new();
+        for part in path.split('/') {
+            match part {
+                "" | "." => {}
+                ".." => {
+                    parts.pop()?;
+                }
+                part => parts.push(part),
+            }
+        }
+        Some(parts)
+    }
+
+    proptest! {
+        #[test]
+        fn a_relative_path_resolves_to_its_parts_or_is_outside(
+            parts in prop::collection::vec(part(), 1..8)
+        ) {
+            let fixture = Fixture::new();
+            let path = parts.join("/");
+            prop_assume!(!path.starts_with('/') && !path.is_empty());
+            let resolved = fixture.workspace.resolve(&path);
+            match expected(&path) {
+                Some(parts) => {
+                    let resolved = resolved.unwrap();
+                    prop_assert_eq!(resolved.parts().collect::<Vec<_>>(), parts);
+                    for prefix in [GUEST_ROOT, fixture.path().to_str().unwrap()] {
+                        let absolute = format!("{prefix}/{path}");
+                        prop_assert_eq!(fixture.workspace.resolve(&absolute).unwrap(), resolved.clone());
+                    }
+                }
+                None => prop_assert_eq!(resolved.unwrap_err().code(), "outside-workspace"),
+            }
+        }
+
+        #[test]
+        fn whatever_is_given_a_resolved_path_cannot_leave(path in "(?s).{0,40}|(/workspace)?[./a]{0,20}") {
+            let fixture = Fixture::new();
+            if let Ok(resolved) = fixture.workspace.resolve(&path) {
+                let text = resolved.as_str();
+                prop_assert!(!text.starts_with('/') && !text.ends_with('/') && !text.contains('\0'));
+                prop_assert!(resolved.is_root() || text.split('/').all(|part| !matches!(part, "" | "." | "..")));
+                if !resolved.is_root() {
+                    prop_assert_eq!(fixture.workspace.resolve(text).unwrap(), resolved);
+                }
+            }
+        }
+    }
 }
