@@ -1,0 +1,391 @@
+//! Who gets in: reads a component's import and export names from its bytes, before anything is compiled, and refuses what this
+//! host must not or cannot run. It parses untrusted bytes and must never panic.
+
+use wasmparser::{Chunk, Encoding, Parser, Payload, Validator, WasmFeatures};
+
+use crate::capability_set::{Capability, CapabilitySet};
+
+/// The version of the contract that this host speaks. Any patch of it is accepted.
+pub const CONTRACT_VERSION: &str = "0.1.0";
+/// The part of the version that must be equal.
+const CONTRACT_LINE: &str = "0.1.";
+const CONTRACT: &str = "floe:tool/";
+const TOOL_EXPORT: &str = "builtin-tool";
+const TOOL_FUNCTIONS: [&str; 3] = ["definition", "execute", "permission-for"];
+/// Interfaces of the contract that every call has, or that hold no function.
+const ALWAYS_THERE: [&str; 4] = ["types", "output", "cancellation", "log"];
+/// The interfaces of WASI 0.2 that are linked, with or without power behind them.
+const WASI: [&str; 29] = [
+    "wasi:io/error",
+    "wasi:io/poll",
+    "wasi:io/streams",
+    "wasi:clocks/monotonic-clock",
+    "wasi:clocks/wall-clock",
+    "wasi:random/random",
+    "wasi:random/insecure",
+    "wasi:random/insecure-seed",
+    "wasi:cli/environment",
+    "wasi:cli/exit",
+    "wasi:cli/stdin",
+    "wasi:cli/stdout",
+    "wasi:cli/stderr",
+    "wasi:cli/terminal-input",
+    "wasi:cli/terminal-output",
+    "wasi:cli/terminal-stdin",
+    "wasi:cli/terminal-stdout",
+    "wasi:cli/terminal-stderr",
+    "wasi:filesystem/types",
+    "wasi:filesystem/preopens",
+    "wasi:sockets/instance-network",
+    "wasi:sockets/ip-name-lookup",
+    "wasi:sockets/network",
+    "wasi:sockets/tcp",
+    "wasi:sockets/tcp-create-socket",
+    "wasi:sockets/udp",
+    "wasi:sockets/udp-create-socket",
+    "wasi:http/types",
+    "wasi:http/outgoing-handler",
+];
+
+/// Why a component is not let in. Each message names the component, the place in it, and what to do.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum AdmissionError {
+    /// More bytes than a component may have.
+    #[error(
+        "`{tool}` is {bytes} bytes; a component may have {limit}. Build it in release mode, with debug information and unused dependencies removed"
+    )]
+    TooLarge {
+        /// The component's name.
+        tool: String,
+        /// Its size.
+        bytes: usize,
+        /// The largest size.
+        limit: usize,
+    },
+    /// Not WebAssembly.
+    #[error(
+        "`{tool}` is not WebAssembly: {found}. Give the .wasm file that `floe plugin build` writes"
+    )]
+    NotWasm {
+        /// The component's name.
+        tool: String,
+        /// What is there instead.
+        found: String,
+    },
+    /// A core module.
+    #[error(
+        "`{tool}` is a core WebAssembly module and not a component. Turn it into one with `floe plugin build`, or build it for wasm32-wasip2"
+    )]
+    CoreModule {
+        /// The component's name.
+        tool: String,
+    },
+    /// The bytes end too early.
+    #[error(
+        "`{tool}` is cut off: {bytes} bytes are there, and the part at byte {offset} needs more. Copy or build the file again"
+    )]
+    Truncated {
+        /// The component's name.
+        tool: String,
+        /// How many bytes there are.
+        bytes: usize,
+        /// Where the part that is cut begins or ends.
+        offset: u64,
+    },
+    /// WebAssembly, but not valid.
+    #[error(
+        "`{tool}` is damaged or uses a feature of WebAssembly that this host does not have: {reason} (at byte {offset}). Build it again with the toolchain that the plugin guide names"
+    )]
+    Invalid {
+        /// The component's name.
+        tool: String,
+        /// What the validator says.
+        reason: String,
+        /// Where.
+        offset: u64,
+    },
+    /// Not a tool.
+    #[error(
+        "`{tool}` does not export `floe:tool/builtin-tool@{CONTRACT_VERSION}`, so it is no tool. Export that interface from a world of floe:tool"
+    )]
+    NotATool {
+        /// The component's name.
+        tool: String,
+    },
+    /// Built for another version of the contract.
+    #[error(
+        "`{tool}` is built for version {found} of the contract ({place}); this host needs {CONTRACT_LINE}x. Rebuild it against floe:tool@{CONTRACT_VERSION}"
+    )]
+    ContractVersion {
+        /// The component's name.
+        tool: String,
+        /// The import or export that says so.
+        place: String,
+        /// The version it names.
+        found: String,
+    },
+    /// The right name with other contents.
+    #[error(
+        "`{tool}` does not fit the contract: {detail}. Rebuild it against the wit/ folder of floe:tool@{CONTRACT_VERSION}, unchanged"
+    )]
+    WrongShape {
+        /// The component's name.
+        tool: String,
+        /// What differs.
+        detail: String,
+    },
+    /// An import that this host does not have.
+    #[error(
+        "`{tool}` imports `{import}`, which this host does not have. Build it against floe:tool@{CONTRACT_VERSION} and WASI 0.2 only"
+    )]
+    UnknownImport {
+        /// The component's name.
+        tool: String,
+        /// The import.
+        import: String,
+    },
+    /// A capability that it uses and does not declare.
+    #[error(
+        "`{tool}` imports `{import}` but does not declare the capability `{capability}`. Add `{capability}` to its manifest, or build it against a world without it"
+    )]
+    Undeclared {
+        /// The component's name.
+        tool: String,
+        /// The import.
+        import: String,
+        /// The capability.
+        capability: Capability,
+    },
+    /// It could not be compiled or linked.
+    #[error(
+        "`{tool}` cannot be compiled: {reason}. Build it again with the toolchain that the plugin guide names"
+    )]
+    NotCompiled {
+        /// The component's name.
+        tool: String,
+        /// What the compiler says.
+        reason: String,
+    },
+    /// It was loaded by another runtime.
+    #[error("`{tool}` was loaded by another runtime. Load it with the one that runs it")]
+    OtherRuntime {
+        /// The component's name.
+        tool: String,
+    },
+}
+
+/// What a component says that it needs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Surface {
+    /// All import names, as they are written.
+    pub(crate) imports: Vec<String>,
+    /// The capabilities among them.
+    pub(crate) capabilities: CapabilitySet,
+}
+
+/// Reads the names at the component's surface and checks them against the contract and what it declares.
+pub(crate) fn admit(
+    tool: &str,
+    bytes: &[u8],
+    declared: CapabilitySet,
+) -> Result<Surface, AdmissionError> {
+    let (imports, exports) = names(tool, bytes)?;
+    let mut is_tool = false;
+    for export in exports {
+        if let Some((TOOL_EXPORT, version)) = contract_name(&export) {
+            require_version(tool, &export, version)?;
+            is_tool = true;
+        }
+    }
+    if !is_tool {
+        return Err(AdmissionError::NotATool {
+            tool: tool.to_owned(),
+        });
+    }
+    let mut capabilities = CapabilitySet::EMPTY;
+    for import in &imports {
+        if let Some(capability) = known_import(tool, import)? {
+            if !declared.contains(capability) {
+                return Err(AdmissionError::Undeclared {
+                    tool: tool.to_owned(),
+                    import: import.clone(),
+                    capability,
+                });
+            }
+            capabilities.insert(capability);
+        }
+    }
+    Ok(Surface {
+        imports,
+        capabilities,
+    })
+}
+
+/// Validates all of an untrusted component, so that what is wrong with it is said before anything is compiled.
+pub(crate) fn validate(
+    tool: &str,
+    bytes: &[u8],
+    features: WasmFeatures,
+) -> Result<(), AdmissionError> {
+    let types = Validator::new_with_features(features)
+        .validate_all(bytes)
+        .map_err(|error| AdmissionError::Invalid {
+            tool: tool.to_owned(),
+            reason: error.message().to_owned(),
+            offset: error.offset() as u64,
+        })?;
+    let types = types.as_ref();
+    let (_, exports) = names(tool, bytes)?;
+    for export in exports {
+        if !matches!(contract_name(&export), Some((TOOL_EXPORT, _))) {
+            continue;
+        }
+        let wrong = |detail: String| AdmissionError::WrongShape {
+            tool: tool.to_owned(),
+            detail,
+        };
+        let Some(wasmparser::component_types::ComponentEntityType::Instance(id)) =
+            types.component_item_for_export(&export).map(|item| item.ty)
+        else {
+            return Err(wrong(format!("its export `{export}` is no instance")));
+        };
+        let instance = &types[id];
+        for function in TOOL_FUNCTIONS {
+            let is_function = instance.exports.get(function).is_some_and(|item| {
+                matches!(
+                    item.ty,
+                    wasmparser::component_types::ComponentEntityType::Func(_)
+                )
+            });
+            if !is_function {
+                return Err(wrong(format!(
+                    "its export `{export}` has no function `{function}`"
+                )));
+            }
+        }
+    }
+    Ok(())
+}
+
+type Names = (Vec<String>, Vec<String>);
+
+/// The import and export names at the top of a component. What lies inside its modules is stepped over.
+fn names(tool: &str, bytes: &[u8]) -> Result<Names, AdmissionError> {
+    let truncated = |offset: u64| AdmissionError::Truncated {
+        tool: tool.to_owned(),
+        bytes: bytes.len(),
+        offset,
+    };
+    if !bytes.starts_with(b"\0asm") {
+        return Err(AdmissionError::NotWasm {
+            tool: tool.to_owned(),
+            found: first_bytes(bytes),
+        });
+    }
+    let fault = |error: wasmparser::BinaryReaderError| {
+        let offset = error.offset() as u64;
+        if error.message().contains("unexpected end") {
+            return truncated(offset);
+        }
+        AdmissionError::Invalid {
+            tool: tool.to_owned(),
+            reason: error.message().to_owned(),
+            offset,
+        }
+    };
+    let mut parser = Parser::new(0);
+    let (mut imports, mut exports) = (Vec::new(), Vec::new());
+    let mut position = 0_usize;
+    loop {
+        let rest = bytes.get(position..).unwrap_or_default();
+        let (consumed, payload) = match parser.parse(rest, true).map_err(fault)? {
+            Chunk::Parsed { consumed, payload } => (consumed, payload),
+            Chunk::NeedMoreData(_) => return Err(truncated(position as u64)),
+        };
+        position += consumed;
+        match payload {
+            Payload::Version {
+                encoding: Encoding::Module,
+                ..
+            } => {
+                return Err(AdmissionError::CoreModule {
+                    tool: tool.to_owned(),
+                });
+            }
+            Payload::ModuleSection {
+                unchecked_range, ..
+            }
+            | Payload::ComponentSection {
+                unchecked_range, ..
+            } => {
+                let end = usize::try_from(unchecked_range.end).unwrap_or(usize::MAX);
+                if end > bytes.len() {
+                    return Err(truncated(unchecked_range.start as u64));
+                }
+                position = end;
+            }
+            Payload::ComponentImportSection(section) => {
+                for import in section {
+                    imports.push(import.map_err(fault)?.name.name.to_owned());
+                }
+            }
+            Payload::ComponentExportSection(section) => {
+                for export in section {
+                    exports.push(export.map_err(fault)?.name.name.to_owned());
+                }
+            }
+            Payload::End(_) => return Ok((imports, exports)),
+            _ => {}
+        }
+    }
+}
+
+fn first_bytes(bytes: &[u8]) -> String {
+    match bytes {
+        [] => "it is empty".to_owned(),
+        _ => {
+            let start: Vec<String> = bytes.iter().take(4).map(|b| format!("{b:02x}")).collect();
+            format!(
+                "it starts with the bytes {} instead of 00 61 73 6d",
+                start.join(" ")
+            )
+        }
+    }
+}
+
+/// The capability behind an import, none where it needs none; an error where this host does not know it.
+fn known_import(tool: &str, import: &str) -> Result<Option<Capability>, AdmissionError> {
+    let unknown = || AdmissionError::UnknownImport {
+        tool: tool.to_owned(),
+        import: import.to_owned(),
+    };
+    if let Some((interface, version)) = contract_name(import) {
+        require_version(tool, import, version)?;
+        if ALWAYS_THERE.contains(&interface) {
+            return Ok(None);
+        }
+        return Capability::from_name(interface)
+            .map(Some)
+            .ok_or_else(unknown);
+    }
+    let (interface, version) = import.split_once('@').unwrap_or((import, ""));
+    let linked = WASI.contains(&interface) && version.starts_with("0.2.");
+    linked.then_some(None).ok_or_else(unknown)
+}
+
+/// The interface and the version of a name of the contract.
+fn contract_name(name: &str) -> Option<(&str, &str)> {
+    let rest = name.strip_prefix(CONTRACT)?;
+    Some(rest.split_once('@').unwrap_or((rest, "none")))
+}
+
+fn require_version(tool: &str, place: &str, version: &str) -> Result<(), AdmissionError> {
+    if version.starts_with(CONTRACT_LINE) {
+        return Ok(());
+    }
+    Err(AdmissionError::ContractVersion {
+        tool: tool.to_owned(),
+        place: place.to_owned(),
+        found: version.to_owned(),
+    })
+}

@@ -1,0 +1,64 @@
+//! What both sides of a call see: the guest's task writes it, and whoever asked for the call reads it, also when the guest's
+//! task is still dying. Closing it is what makes a call over.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::call::HostFacts;
+use crate::capability::commands::CommandStatus;
+use crate::capability::output::{OutputGate, OutputSink};
+use crate::last_words::LastWords;
+
+/// The shared record of one call.
+pub(crate) struct CallRecord {
+    /// The way to the call's sink, until the call is over.
+    pub(crate) output: OutputGate,
+    /// The end of what the guest wrote to its standard error.
+    pub(crate) last_words: LastWords,
+    facts: Mutex<HostFacts>,
+}
+
+impl CallRecord {
+    pub(crate) fn new(sink: Arc<dyn OutputSink>) -> CallRecord {
+        CallRecord {
+            output: OutputGate::new(sink),
+            last_words: LastWords::default(),
+            facts: Mutex::default(),
+        }
+    }
+
+    /// From here on nothing of the guest has an effect.
+    pub(crate) fn close(&self) {
+        self.output.close();
+    }
+
+    pub(crate) fn is_over(&self) -> bool {
+        self.output.is_closed()
+    }
+
+    pub(crate) fn facts(&self) -> HostFacts {
+        self.facts
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    pub(crate) fn confined(&self, confinement: String) {
+        let mut facts = self.facts.lock().unwrap_or_else(PoisonError::into_inner);
+        facts.confinement = Some(confinement);
+    }
+
+    pub(crate) fn ended_with(&self, status: &CommandStatus) {
+        let mut facts = self.facts.lock().unwrap_or_else(PoisonError::into_inner);
+        match status {
+            CommandStatus::Running => {}
+            CommandStatus::Exited(code) => {
+                facts.exit_code = Some(*code);
+                facts.signal = None;
+            }
+            CommandStatus::Signaled(name) => {
+                facts.exit_code = None;
+                facts.signal = Some(name.clone());
+            }
+        }
+    }
+}
