@@ -39,7 +39,7 @@ check_programs() {
   fi
   local wanted found
   wanted=$(sed -n 's/^rust-version = "\(.*\)"$/\1/p' "$repository/Cargo.toml")
-  found=$(rustc --version | cut -d' ' -f2)
+  found=$(rustc --version | cut -d' ' -f2) || fail "rustc does not run (see above)."
   if [[ $(printf '%s\n' "$wanted" "$found" | sort -V | head -n1) != "$wanted" ]]; then
     fail "rustc is $found, and Floe needs $wanted or newer." "Run: rustup update stable"
   fi
@@ -76,7 +76,8 @@ try_rustup() {
   if answer=$(RUSTUP_MAX_RETRIES=0 timeout 120 rustup target add "$TARGET" 2>&1) && has_target; then
     record_installed rustup "added by rustup"
   else
-    why+=("rustup: \`rustup target add $TARGET\` failed: $(tail -n1 <<<"$answer")")
+    answer=$(grep -m1 '^error' <<<"$answer" || tail -n1 <<<"$answer")
+    why+=("rustup: \`rustup target add $TARGET\` failed: ${answer#error: }")
     return 1
   fi
 }

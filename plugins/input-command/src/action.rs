@@ -1,7 +1,7 @@
 //! What `chars` asks for, how long to collect afterwards, and the words for it. Pure.
 
-use floe_tool::Failure;
 use floe_tool::commands::Status;
+use floe_tool::{Failure, Outcome};
 use std::time::Duration;
 
 const INTERRUPT: char = '\u{3}';
@@ -60,6 +60,26 @@ pub(crate) fn attach_error(id: &str, failure: &Failure) -> String {
         ),
         _ => format!("[input_command error: {}]", failure.explanation()),
     }
+}
+
+/// What the model is told of input that was not taken. A command that has closed its input, or is ending, needs no word: its output
+/// and its end are collected next.
+pub(crate) fn write_notice(failure: &Failure) -> Option<String> {
+    (failure.code == "input-blocked")
+        .then(|| format!("[input_command error: {}]", failure.explanation()))
+}
+
+/// The outcome with this line before its own note.
+pub(crate) fn with_notice(outcome: Outcome, notice: &str) -> Outcome {
+    match outcome.note().map(String::from) {
+        Some(note) => outcome.with_note(format!("{notice}\n{note}")),
+        None => outcome.with_note(notice),
+    }
+}
+
+/// The note of a command that runs on.
+pub(crate) fn running_note(id: &str) -> String {
+    format!("[process still running with process_id {id}]")
 }
 
 /// What became of a command that was to be killed and had this status before.
@@ -127,6 +147,24 @@ mod tests {
         assert_eq!(
             attach_error("proc-1", &Failure::new("denied", "Commands are denied.")),
             "[input_command error: Commands are denied.]"
+        );
+    }
+
+    #[test]
+    fn input_to_a_closed_end_is_ignored_and_input_that_nobody_reads_is_told() {
+        assert_eq!(write_notice(&Failure::new("io", "closed")), None);
+        let notice =
+            write_notice(&Failure::new("input-blocked", "3 of 9 bytes were taken")).unwrap();
+        assert_eq!(notice, "[input_command error: 3 of 9 bytes were taken]");
+        let outcome = with_notice(
+            Outcome::completed().with_note(running_note("proc-1")),
+            &notice,
+        );
+        assert_eq!(
+            outcome.note(),
+            Some(
+                "[input_command error: 3 of 9 bytes were taken]\n[process still running with process_id proc-1]"
+            )
         );
     }
 

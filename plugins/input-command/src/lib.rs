@@ -66,29 +66,32 @@ impl Tool for InputCommand {
             Ok(action) => action,
             Err(message) => return Ok(Outcome::failed(message)),
         };
-        act(&session, &action)?;
+        let blocked = act(&session, &action)?;
         if arguments.eof.unwrap_or(false) {
             session.close_stdin()?;
         }
         let window = action.window(arguments.yield_time_ms, cancellation::remaining());
-        let end = stream(&session, window)?;
-        Ok(end.outcome().unwrap_or_else(|| {
-            Outcome::completed().with_note(format!("[process still running with process_id {id}]"))
-        }))
+        let outcome = stream(&session, window)?
+            .outcome()
+            .unwrap_or_else(|| Outcome::completed().with_note(action::running_note(id)));
+        Ok(match blocked {
+            Some(notice) => action::with_notice(outcome, &notice),
+            None => outcome,
+        })
     }
 }
 
 floe_tool::export!(InputCommand);
 
-fn act(session: &CommandSession, action: &Action) -> Result<(), Failure> {
+/// Does what was asked. Where the program did not take all of its input, returns the words for it.
+fn act(session: &CommandSession, action: &Action) -> Result<Option<String>, Failure> {
     match action {
-        Action::Poll => Ok(()),
-        Action::Interrupt => session.send_signal("SIGINT"),
-        Action::Write(chars) => {
-            // A command that has closed its input, or is ending, says so by its output and its end; both are collected next.
-            let _ = session.write_stdin(chars.as_bytes());
-            Ok(())
-        }
+        Action::Poll => Ok(None),
+        Action::Interrupt => session.send_signal("SIGINT").map(|()| None),
+        Action::Write(chars) => Ok(session
+            .write_stdin(chars.as_bytes())
+            .err()
+            .and_then(|failure| action::write_notice(&failure))),
     }
 }
 
