@@ -1,0 +1,264 @@
+//! A session's output on its way from the command's descriptors to whoever reads it: decoded, cleaned and kept in the ring as it
+//! arrives, whether anybody reads or not. It never slows the command down and never grows without bound.
+
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::net::unix::pipe::Receiver;
+use tokio::sync::Notify;
+use tokio::time::Instant;
+
+use crate::Channel;
+use crate::cleaner::Cleaner;
+use crate::decoder::Decoder;
+use crate::ring::{Ring, Taken, Unit};
+
+/// How long an unfinished line must stay as it is before a waiting reader gets it as a prompt.
+const PROMPT_QUIET: Duration = Duration::from_millis(100);
+/// What is read from a pipe at a time; on the stack while it is read, so that an idle session holds no buffer.
+const READ_SIZE: usize = 64 * 1024;
+/// After so many reads in a row the other tasks get their turn.
+const READS_IN_A_ROW: u32 = 8;
+
+/// A descriptor that output comes from.
+#[derive(Debug)]
+pub(crate) struct Source {
+    pub(crate) channel: Channel,
+    pub(crate) descriptor: Receiver,
+}
+
+/// The unread output of one session, and who waits for it.
+#[derive(Debug)]
+pub(crate) struct Output {
+    state: Mutex<State>,
+    /// Woken whenever `state` changed in a way that a reader may wait for.
+    changed: Notify,
+    /// Readers take their turn in the order in which they came.
+    turn: tokio::sync::Mutex<()>,
+}
+
+#[derive(Debug)]
+struct State {
+    ring: Ring,
+    form: Form,
+    last_arrival: Instant,
+    /// Nothing will come any more.
+    closed: bool,
+}
+
+#[derive(Debug)]
+enum Form {
+    Raw,
+    Text(Box<[Pipeline; 2]>),
+}
+
+/// What turns the bytes of one channel into text.
+#[derive(Debug, Default)]
+struct Pipeline {
+    decoder: Decoder,
+    cleaner: Cleaner,
+}
+
+/// What a read gives.
+#[derive(Debug)]
+pub(crate) struct Read {
+    pub(crate) taken: Taken,
+    /// Nothing is left and nothing will come.
+    pub(crate) exhausted: bool,
+}
+
+impl Output {
+    /// Keeps at most `limit` unread bytes.
+    pub(crate) fn new(limit: usize, raw: bool) -> Output {
+        let (unit, form) = match raw {
+            true => (Unit::Byte, Form::Raw),
+            false => (Unit::Character, Form::Text(Box::default())),
+        };
+        Output {
+            state: Mutex::new(State {
+                ring: Ring::new(limit, unit),
+                form,
+                last_arrival: Instant::now(),
+                closed: false,
+            }),
+            changed: Notify::new(),
+            turn: tokio::sync::Mutex::new(()),
+        }
+    }
+
+    /// Reads `source` to its end. A terminal whose last user is gone answers with an error; no other error can be helped either.
+    pub(crate) async fn collect(self: Arc<Self>, source: Arc<Source>) {
+        let mut in_a_row = 0;
+        while source.descriptor.readable().await.is_ok() {
+            match source.descriptor.try_io(|| self.read_once(&source)) {
+                Ok(0) => break,
+                Err(error) if error.kind() != io::ErrorKind::WouldBlock => break,
+                Ok(_) | Err(_) => {}
+            }
+            in_a_row += 1;
+            if in_a_row == READS_IN_A_ROW {
+                in_a_row = 0;
+                tokio::task::yield_now().await;
+            }
+        }
+    }
+
+    /// Reads what there is in `source` without waiting, at most `limit` bytes; tells how many it was.
+    pub(crate) fn sweep(&self, source: &Source, limit: usize) -> usize {
+        let mut total = 0;
+        while total < limit
+            && let Ok(length @ 1..) = self.read_once(source)
+        {
+            total += length;
+        }
+        total
+    }
+
+    /// One read, decoded and kept before anybody else reads that descriptor.
+    fn read_once(&self, source: &Source) -> io::Result<usize> {
+        let mut state = self.state();
+        let mut buffer = [0; READ_SIZE];
+        let length = loop {
+            match rustix::io::read(&source.descriptor, &mut buffer) {
+                Err(rustix::io::Errno::INTR) => {}
+                result => break result?,
+            }
+        };
+        if length > 0 {
+            state.arrived(source.channel, &buffer[..length]);
+            drop(state);
+            self.changed.notify_waiters();
+        }
+        Ok(length)
+    }
+
+    /// Nothing will come any more: gives away what is held back.
+    pub(crate) fn close(&self) {
+        let mut state = self.state();
+        if !state.closed {
+            state.finish();
+            state.closed = true;
+        }
+        drop(state);
+        self.changed.notify_waiters();
+    }
+
+    /// When the last bytes came.
+    pub(crate) fn last_arrival(&self) -> Instant {
+        self.state().last_arrival
+    }
+
+    /// The last unread characters, which stay unread, and whether more lies before them.
+    pub(crate) fn latest(&self, characters: usize) -> (String, bool) {
+        self.state().ring.latest(characters)
+    }
+
+    /// Takes up to `limit` bytes (at least one character), waiting up to `wait` for something to take or the end. Dropping the future loses
+    /// nothing. Of several readers the one that came first is served first.
+    pub(crate) async fn read(&self, limit: usize, wait: Duration) -> Read {
+        let deadline = deadline_after(wait);
+        let Ok(_turn) = tokio::time::timeout_at(deadline, self.turn.lock()).await else {
+            return Read {
+                taken: Taken::default(),
+                exhausted: false,
+            };
+        };
+        loop {
+            let changed = self.changed.notified();
+            tokio::pin!(changed);
+            // From here on no change goes unnoticed.
+            changed.as_mut().enable();
+            let wake_at = {
+                let mut state = self.state();
+                if let Some(read) = state.take_if_due(limit, deadline) {
+                    return read;
+                }
+                state.prompt_due().map_or(deadline, |due| due.min(deadline))
+            };
+            let _ = tokio::time::timeout_at(wake_at, changed).await;
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn arrived(&mut self, channel: Channel, bytes: &[u8]) {
+        self.last_arrival = Instant::now();
+        match &mut self.form {
+            Form::Raw => self.ring.push(channel, bytes),
+            Form::Text(pipelines) => {
+                let pipeline = &mut pipelines[channel as usize];
+                let mut decoded = String::with_capacity(bytes.len() + 8);
+                let mut cleaned = String::with_capacity(bytes.len() + 8);
+                pipeline.decoder.decode(bytes, &mut decoded);
+                pipeline.cleaner.clean(&decoded, &mut cleaned);
+                self.ring.push(channel, cleaned.as_bytes());
+            }
+        }
+    }
+
+    fn finish(&mut self) {
+        self.each_pipeline(|pipeline, text| {
+            let mut decoded = String::new();
+            pipeline.decoder.finish(&mut decoded);
+            pipeline.cleaner.clean(&decoded, text);
+            pipeline.cleaner.finish(text);
+        });
+    }
+
+    /// Gives unfinished lines to the ring.
+    fn flush(&mut self) {
+        self.each_pipeline(|pipeline, text| pipeline.cleaner.flush(text));
+    }
+
+    fn each_pipeline(&mut self, mut step: impl FnMut(&mut Pipeline, &mut String)) {
+        let Form::Text(pipelines) = &mut self.form else {
+            return;
+        };
+        for channel in [Channel::Stdout, Channel::Stderr] {
+            let mut text = String::new();
+            step(&mut pipelines[channel as usize], &mut text);
+            self.ring.push(channel, text.as_bytes());
+        }
+    }
+
+    /// When what looks like a prompt may be given to a waiting reader.
+    fn prompt_due(&self) -> Option<Instant> {
+        let Form::Text(pipelines) = &self.form else {
+            return None;
+        };
+        let held = pipelines
+            .iter()
+            .any(|pipeline| pipeline.cleaner.holds_prompt());
+        held.then(|| self.last_arrival + PROMPT_QUIET)
+    }
+
+    /// What a reader gets now; `None` where it should wait.
+    fn take_if_due(&mut self, limit: usize, deadline: Instant) -> Option<Read> {
+        let now = Instant::now();
+        if self.ring.is_empty() && !self.closed {
+            if deadline > now && self.prompt_due().is_none_or(|due| due > now) {
+                return None;
+            }
+            self.flush();
+        }
+        let taken = self.ring.take(limit);
+        Some(Read {
+            taken,
+            exhausted: self.closed && self.ring.is_empty(),
+        })
+    }
+}
+
+/// `wait` from now by the monotonic clock; a year where the sum does not exist.
+pub(crate) fn deadline_after(wait: Duration) -> Instant {
+    const YEAR: Duration = Duration::from_secs(365 * 24 * 3600);
+    Instant::now() + wait.min(YEAR)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,399 @@
+//! The registry of a Session's commands: gives ids, keeps at most 64, makes room by fixed rules, and ends everything when it is
+//! disposed of.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
+
+use floe_sandbox::{ConfinedCommand, DirectoryFault, Program, SandboxError};
+use floe_workspace::Workspace;
+use tokio::runtime::Handle;
+use tokio::sync::OnceCell;
+use tokio::task::AbortHandle;
+use tokio::time::Instant;
+
+use crate::environment::{self, EnvironmentOptions};
+use crate::error::io_error;
+use crate::launch::Launch;
+use crate::session::Identity;
+use crate::spec::{Observe, Unobserved};
+use crate::{CommandError, CommandHandle, CommandSession, CommandSpec, CommandSummary, Status};
+
+/// How often sessions that nobody wants any more are looked for.
+const SWEEP_INTERVAL: Duration = Duration::from_secs(3600);
+/// How long disposing waits for the killed commands' output to be collected.
+const DISPOSE_WAIT: Duration = Duration::from_secs(3);
+/// The size of a terminal: columns and rows.
+const TERMINAL_SIZE: (u16, u16) = (80, 24);
+
+/// The bounds of a Session's commands. The defaults are those of spec/environment.md 1.5 and decisions.md.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CommandLimits {
+    /// How many sessions there may be.
+    pub sessions: usize,
+    /// A running session may be ended for a new one when nobody has named it for this long.
+    pub evictable_after: Duration,
+    /// A session that nobody has named for this long is ended and forgotten.
+    pub idle: Duration,
+    /// The unread output of one session, in bytes.
+    pub unread_output: usize,
+    /// The queued input of one session, in bytes.
+    pub input_queue: usize,
+    /// How long a write waits for room in that queue.
+    pub input_wait: Duration,
+}
+
+impl Default for CommandLimits {
+    fn default() -> CommandLimits {
+        CommandLimits {
+            sessions: 64,
+            evictable_after: Duration::from_secs(10 * 60),
+            idle: Duration::from_secs(10 * 24 * 3600),
+            unread_output: 1024 * 1024,
+            input_queue: 1024 * 1024,
+            input_wait: Duration::from_secs(2),
+        }
+    }
+}
+
+/// What a registry is made from.
+pub struct CommandOptions {
+    /// Where working directories are looked up.
+    pub workspace: Workspace,
+    /// Where the commands' environment comes from.
+    pub environment: EnvironmentOptions,
+    /// Who is told what nobody asked for.
+    pub observer: Arc<dyn Observe>,
+    /// The bounds.
+    pub limits: CommandLimits,
+}
+
+impl CommandOptions {
+    /// The default bounds, the host's own environment as the source, nobody to tell.
+    pub fn new(workspace: Workspace) -> CommandOptions {
+        CommandOptions {
+            workspace,
+            environment: EnvironmentOptions::default(),
+            observer: Arc::new(Unobserved),
+            limits: CommandLimits::default(),
+        }
+    }
+}
+
+/// The commands of one Session.
+pub struct CommandSessions {
+    launcher: Arc<dyn Launch>,
+    options: CommandOptions,
+    /// What every command starts from; found out at the first.
+    environment: OnceCell<environment::Base>,
+    runtime: Handle,
+    state: Mutex<State>,
+    this: Weak<CommandSessions>,
+}
+
+#[derive(Default)]
+struct State {
+    sessions: HashMap<String, Arc<CommandSession>>,
+    /// Places taken by commands that are being started.
+    starting: usize,
+    disposed: bool,
+    sweeper: Option<AbortHandle>,
+}
+
+impl std::fmt::Debug for CommandSessions {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("CommandSessions")
+            .field("sessions", &self.list())
+            .finish_non_exhaustive()
+    }
+}
+
+impl CommandSessions {
+    /// An empty registry. Call it on the tokio runtime that is to do the commands' I/O; nothing is started before the first command.
+    ///
+    /// # Panics
+    /// Outside a tokio runtime.
+    pub fn new(launcher: Arc<dyn Launch>, options: CommandOptions) -> Arc<CommandSessions> {
+        Arc::new_cyclic(|this| CommandSessions {
+            launcher,
+            options,
+            environment: OnceCell::new(),
+            runtime: Handle::current(),
+            state: Mutex::default(),
+            this: this.clone(),
+        })
+    }
+
+    /// Starts a command. Its process and everything in it ends when the handle is dropped, unless it was kept.
+    ///
+    /// # Errors
+    /// Disposed, full, a spec that no process can be made of, or what the sandbox says.
+    pub async fn spawn(&self, spec: CommandSpec) -> Result<CommandHandle, CommandError> {
+        let (place, note) = self.take_place()?;
+        let directory = self.working_directory(spec.working_directory.as_deref())?;
+        let base = self.environment.get_or_init(|| self.find_base()).await;
+        let command = ConfinedCommand {
+            program: program(&spec)?,
+            working_directory: directory,
+            environment: base.compose(&spec.environment, &self.launcher.environment())?,
+            terminal: spec.terminal.then_some(TERMINAL_SIZE),
+            extra_files: Vec::new(),
+        };
+        let launcher = Arc::clone(&self.launcher);
+        let launched = self
+            .runtime
+            .spawn_blocking(move || launcher.launch(&command))
+            .await
+            .map_err(|_| io_error("starting the command")(std::io::ErrorKind::Other.into()))??;
+        let identity = Identity {
+            process_id: self.fresh_id()?,
+            label: spec.label(),
+            confinement: self.launcher.confinement(),
+            raw_output: spec.raw_output,
+        };
+        let observer = Arc::clone(&self.options.observer);
+        let session = CommandSession::start(
+            launched,
+            identity,
+            &self.options.limits,
+            observer,
+            &self.runtime,
+        )?;
+        self.enter(session, place, note)
+    }
+
+    /// Finds a session that was kept.
+    ///
+    /// # Errors
+    /// [`CommandError::NotFound`], also for a session that was not kept.
+    pub fn attach(&self, process_id: &str) -> Result<CommandHandle, CommandError> {
+        let state = self.state();
+        match state.sessions.get(process_id) {
+            Some(session) if session.is_kept() => Ok(CommandHandle::new(
+                Arc::clone(session),
+                self.this.clone(),
+                None,
+            )),
+            _ => Err(CommandError::NotFound {
+                process_id: process_id.chars().take(64).collect(),
+            }),
+        }
+    }
+
+    /// All sessions by id. To be listed is not to be named.
+    pub fn list(&self) -> Vec<CommandSummary> {
+        let mut list: Vec<_> = self
+            .state()
+            .sessions
+            .values()
+            .map(|session| session.summary())
+            .collect();
+        list.sort_by(|a, b| a.process_id.cmp(&b.process_id));
+        list
+    }
+
+    /// Ends every command and refuses further ones. Returns when their processes are gone, or after three seconds.
+    pub async fn dispose(&self) {
+        let sessions: Vec<_> = {
+            let mut state = self.state();
+            state.disposed = true;
+            if let Some(sweeper) = state.sweeper.take() {
+                sweeper.abort();
+            }
+            state.sessions.drain().map(|(_, session)| session).collect()
+        };
+        for session in &sessions {
+            session.kill();
+        }
+        let all_ended = async {
+            for session in &sessions {
+                session.ended().await;
+            }
+        };
+        let _ = tokio::time::timeout(DISPOSE_WAIT, all_ended).await;
+    }
+
+    pub(crate) fn forget(&self, process_id: &str) {
+        let forgotten = self.state().sessions.remove(process_id);
+        // Dropped only now: it ends processes, and the registry is not to wait for that.
+        drop(forgotten);
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn find_base(&self) -> environment::Base {
+        environment::find_base(
+            &self.options.environment,
+            &self.launcher,
+            &self.options.observer,
+            &self.options.limits,
+            &self.runtime,
+        )
+        .await
+    }
+
+    fn working_directory(&self, given: Option<&str>) -> Result<PathBuf, CommandError> {
+        let Some(given) = given else {
+            return Ok(PathBuf::new());
+        };
+        match self.options.workspace.resolve(given) {
+            Ok(path) => Ok(path.as_path().to_owned()),
+            Err(_) => Err(CommandError::Sandbox(SandboxError::Directory {
+                path: given.to_owned(),
+                fault: DirectoryFault::Outside,
+            })),
+        }
+    }
+
+    fn fresh_id(&self) -> Result<String, CommandError> {
+        loop {
+            let random = getrandom::u32().map_err(|_| {
+                io_error("drawing a random process_id")(std::io::ErrorKind::Other.into())
+            })?;
+            let process_id = format!("proc-{random:08x}");
+            if !self.state().sessions.contains_key(&process_id) {
+                return Ok(process_id);
+            }
+        }
+    }
+
+    /// Takes one of the places, making room where all are taken.
+    fn take_place(&self) -> Result<(Place<'_>, Option<String>), CommandError> {
+        let limits = &self.options.limits;
+        let (evicted, note) = {
+            let mut state = self.state();
+            if state.disposed {
+                return Err(CommandError::Disposed);
+            }
+            let mut evicted = None;
+            if state.sessions.len() + state.starting >= limits.sessions {
+                let victim = state
+                    .victim(limits.evictable_after)
+                    .ok_or(CommandError::Full {
+                        limit: limits.sessions,
+                        minutes: limits.evictable_after.as_secs() / 60,
+                    })?;
+                evicted = state.sessions.remove(&victim);
+            }
+            state.starting += 1;
+            let note = evicted.as_ref().and_then(|session| eviction_note(session));
+            (evicted, note)
+        };
+        drop(evicted);
+        Ok((Place { registry: self }, note))
+    }
+
+    fn enter(
+        &self,
+        session: CommandSession,
+        place: Place<'_>,
+        note: Option<String>,
+    ) -> Result<CommandHandle, CommandError> {
+        let session = Arc::new(session);
+        {
+            let mut state = self.state();
+            if state.disposed {
+                return Err(CommandError::Disposed);
+            }
+            state
+                .sessions
+                .insert(session.process_id().to_owned(), Arc::clone(&session));
+            if state.sweeper.is_none() {
+                state.sweeper = Some(self.runtime.spawn(sweep(self.this.clone())).abort_handle());
+            }
+        }
+        drop(place);
+        Ok(CommandHandle::new(session, self.this.clone(), note))
+    }
+
+    /// Ends and forgets what nobody has named for too long.
+    fn remove_idle(&self) {
+        let now = Instant::now();
+        let idle = self.options.limits.idle;
+        let removed: Vec<_> = self
+            .state()
+            .sessions
+            .extract_if(|_, session| !session.is_held() && now - session.last_named() >= idle)
+            .collect();
+        drop(removed);
+    }
+}
+
+impl Drop for CommandSessions {
+    fn drop(&mut self) {
+        if let Some(sweeper) = self.state().sweeper.take() {
+            sweeper.abort();
+        }
+    }
+}
+
+impl State {
+    /// Which session makes room: of those that nobody holds an ended one, else the running one that was not named for longest.
+    fn victim(&self, evictable_after: Duration) -> Option<String> {
+        let now = Instant::now();
+        self.sessions
+            .values()
+            .filter(|session| !session.is_held())
+            .map(|session| {
+                (
+                    session.status() == Status::Running,
+                    session.last_named(),
+                    session,
+                )
+            })
+            .filter(|(running, named, _)| !running || now - *named > evictable_after)
+            .min_by_key(|(running, named, _)| (*running, *named))
+            .map(|(_, _, session)| session.process_id().to_owned())
+    }
+}
+
+/// A place for a command that is being started.
+struct Place<'r> {
+    registry: &'r CommandSessions,
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        self.registry.state().starting -= 1;
+    }
+}
+
+async fn sweep(registry: Weak<CommandSessions>) {
+    loop {
+        tokio::time::sleep(SWEEP_INTERVAL).await;
+        match registry.upgrade() {
+            Some(registry) => registry.remove_idle(),
+            None => return,
+        }
+    }
+}
+
+fn eviction_note(evicted: &CommandSession) -> Option<String> {
+    (evicted.status() == Status::Running).then(|| {
+        let minutes = evicted.last_named().elapsed().as_secs() / 60;
+        format!(
+            "[process {} ended to make room: it was still running and had not been used for {minutes} minutes]",
+            evicted.process_id()
+        )
+    })
+}
+
+fn program(spec: &CommandSpec) -> Result<Program, CommandError> {
+    let Some(args) = &spec.args else {
+        return Ok(Program::Shell {
+            script: spec.command.clone().into(),
+        });
+    };
+    if spec.command.is_empty() {
+        return Err(CommandError::Invalid {
+            message: "the program has no name".into(),
+        });
+    }
+    Ok(Program::Exec {
+        program: spec.command.clone().into(),
+        args: args.iter().map(Into::into).collect(),
+    })
+}
