@@ -19,7 +19,8 @@ COMPONENTIZE_PY := $(PROGRAMS)/componentize-py-0.25.1/bin/componentize-py
 # Every folder of plugins/ with a Cargo.toml is a tool that the binary embeds, but the SDK and the tests of the contract.
 FOLDERS := $(filter-out sdk contract,$(patsubst plugins/%/Cargo.toml,%,$(wildcard plugins/*/Cargo.toml)))
 CORES := $(patsubst %,target/guests/wasm32-wasip1/release/%.wasm,$(subst -,_,$(FOLDERS)))
-COMPONENTS := target/components/.made
+# Beside the folder, whose contents are an input of the binary.
+COMPONENTS := target/components.made
 # What the compiled form of a component depends on, beside the component.
 ENGINE := Cargo.lock $(shell find host/protocol/src host/runtime/src host/cli -name '*precompile*' -o -path '*runtime/src/*.rs' -o -path '*protocol/src/*.rs')
 # The same packages and features everywhere, so that nothing is built twice.
@@ -63,6 +64,7 @@ test: build ## Runs the tests.
 
 test-contract: components $(CARGO_COMPONENT) $(COMPONENTIZE_PY) ## Builds a tool with plain cargo, cargo-component and Python, and runs the three.
 	@plugins/contract/build $(CARGO_COMPONENT) $(COMPONENTIZE_PY)
+	@$(FLOE) precompile --out target/contract/components target/contract/*.wasm
 	$(call say,test: contract)
 	@cargo test --quiet $(WORKSPACE) --test contract -- --ignored
 
