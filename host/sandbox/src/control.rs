@@ -3,14 +3,24 @@
 //! One `SOCK_SEQPACKET` pair per command. The host's end is the command's lifeline: when the last copy of it is closed, by
 //! [`Control::kill`], by dropping, or because the host died, the sandbox ends and the kernel kills everything in it.
 
-use std::io;
+use std::io::{self, IoSlice, IoSliceMut};
+use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::sync::OnceLock;
+use std::time::Duration;
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::net::{
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags, Shutdown, SocketFlags, SocketType,
+};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::error::SandboxError;
-use crate::launch::Helper;
 use crate::layer::Layer;
+use crate::reaper::Helper;
 
 /// A signal by its number, with the kernel's names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -104,6 +114,8 @@ pub enum Event {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Request {
+    /// The plan is in the first of the descriptors that come along.
+    Plan,
     /// Send this signal to the command's process group.
     Signal(i32),
 }
@@ -112,6 +124,8 @@ pub(crate) enum Request {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Report {
+    /// The Session's namespaces: user and network come along.
+    Anchored(Vec<Layer>),
     /// All walls stand and the command runs; with a terminal its master comes along.
     Ready(Vec<Layer>),
     /// The command was not run.
@@ -122,43 +136,173 @@ pub(crate) enum Report {
     Signaled(i32),
 }
 
+/// The longest message: a failed wall with all its words is far below.
+const LONGEST_MESSAGE: usize = 64 * 1024;
+
+/// The most descriptors that one message carries.
+const MOST_DESCRIPTORS: usize = 8;
+
+/// What came in.
+pub(crate) enum Received<T> {
+    Message(T, Vec<OwnedFd>),
+    /// Nothing yet, on a socket that does not wait.
+    Nothing,
+    /// The other side is gone.
+    End,
+}
+
+/// A connected pair; both ends are closed on exec.
+pub(crate) fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
+    Ok(rustix::net::socketpair(
+        AddressFamily::UNIX,
+        SocketType::SEQPACKET,
+        SocketFlags::CLOEXEC,
+        None,
+    )?)
+}
+
+/// Sends one message with the descriptors that belong to it.
+pub(crate) fn send<T: Serialize>(
+    socket: impl AsFd,
+    message: &T,
+    descriptors: &[BorrowedFd<'_>],
+) -> io::Result<()> {
+    let bytes = serde_json::to_vec(message)?;
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST_DESCRIPTORS))];
+    let mut ancillary = SendAncillaryBuffer::new(&mut space);
+    if !descriptors.is_empty() && !ancillary.push(SendAncillaryMessage::ScmRights(descriptors)) {
+        return Err(io::Error::from_raw_os_error(libc::EMSGSIZE));
+    }
+    let parts = [IoSlice::new(&bytes)];
+    rustix::io::retry_on_intr(|| {
+        rustix::net::sendmsg(socket.as_fd(), &parts, &mut ancillary, SendFlags::NOSIGNAL)
+    })?;
+    Ok(())
+}
+
+/// Receives one message with its descriptors, which are closed on exec.
+pub(crate) fn receive<T: DeserializeOwned>(socket: impl AsFd) -> io::Result<Received<T>> {
+    let mut bytes = vec![0_u8; LONGEST_MESSAGE];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST_DESCRIPTORS))];
+    let mut ancillary = RecvAncillaryBuffer::new(&mut space);
+    let received = rustix::io::retry_on_intr(|| {
+        let mut parts = [IoSliceMut::new(&mut bytes)];
+        rustix::net::recvmsg(
+            socket.as_fd(),
+            &mut parts,
+            &mut ancillary,
+            RecvFlags::CMSG_CLOEXEC,
+        )
+    });
+    let length = match received {
+        Ok(message) => message.bytes,
+        Err(Errno::AGAIN) => return Ok(Received::Nothing),
+        Err(Errno::CONNRESET) => return Ok(Received::End),
+        Err(errno) => return Err(errno.into()),
+    };
+    if length == 0 {
+        return Ok(Received::End);
+    }
+    let descriptors = ancillary
+        .drain()
+        .filter_map(|message| match message {
+            RecvAncillaryMessage::ScmRights(descriptors) => Some(descriptors),
+            _ => None,
+        })
+        .flatten()
+        .collect();
+    Ok(Received::Message(
+        serde_json::from_slice(&bytes[..length])?,
+        descriptors,
+    ))
+}
+
+/// Waits until `socket` has something to say, at most `patience` long where that is given; whether it has.
+pub(crate) fn wait_readable(socket: impl AsFd, patience: Option<Duration>) -> io::Result<bool> {
+    let until = patience.map(|patience| std::time::Instant::now() + patience);
+    loop {
+        let left = until.map(|until| {
+            let left = until.saturating_duration_since(std::time::Instant::now());
+            Timespec {
+                tv_sec: left.as_secs() as i64,
+                tv_nsec: left.subsec_nanos().into(),
+            }
+        });
+        let mut polled = [PollFd::from_borrowed_fd(socket.as_fd(), PollFlags::IN)];
+        match poll(&mut polled, left.as_ref()) {
+            Ok(ready) => return Ok(ready > 0),
+            Err(Errno::INTR) => {}
+            Err(errno) => return Err(errno.into()),
+        }
+    }
+}
+
 /// The host's hold on a running command. Dropping it ends the sandbox and everything in it.
 ///
-/// Its descriptor ([`AsFd`]) polls readable when [`Control::try_event`] has something to say.
+/// Its descriptor ([`AsFd`]) does not block, and polls readable when [`Control::try_event`] has something to say.
 #[derive(Debug)]
 pub struct Control {
     socket: OwnedFd,
+    ended: OnceLock<Event>,
     _helper: Helper,
 }
 
 impl Control {
-    pub(crate) fn new(socket: OwnedFd, helper: Helper) -> Control {
-        Control {
+    pub(crate) fn new(socket: OwnedFd, helper: Helper) -> io::Result<Control> {
+        rustix::io::ioctl_fionbio(&socket, true)?;
+        Ok(Control {
             socket,
+            ended: OnceLock::new(),
             _helper: helper,
-        }
+        })
     }
 
     /// Sends `signal` to the command's process group. A command that has ended is no error.
     pub fn signal(&self, signal: Signal) -> io::Result<()> {
-        let _ = signal;
-        Ok(())
+        match send(&self.socket, &Request::Signal(signal.number()), &[]) {
+            Err(error) if gone(&error) => Ok(()),
+            other => other,
+        }
     }
 
     /// Ends the sandbox and everything in it, at once. May be called more than once.
     pub fn kill(&self) {
-        let _ = rustix::net::shutdown(&self.socket, rustix::net::Shutdown::Both);
+        let _ = rustix::net::shutdown(&self.socket, Shutdown::Both);
     }
 
-    /// How the command ended, if it has; never waits.
+    /// How the command ended, if it has; never waits, and keeps saying the same.
     pub fn try_event(&self) -> Option<Event> {
-        None
+        if let Some(event) = self.ended.get() {
+            return Some(event.clone());
+        }
+        let event = match receive::<Report>(&self.socket) {
+            Ok(Received::Nothing) => return None,
+            Ok(Received::Message(Report::Exited(code), _)) => Event::Exited(code),
+            Ok(Received::Message(Report::Signaled(number), _)) => Event::Signaled(Signal(number)),
+            Ok(Received::Message(..) | Received::End) | Err(_) => Event::SandboxEnded,
+        };
+        Some(self.ended.get_or_init(|| event).clone())
     }
 
     /// Waits until the command ends.
     pub fn wait(&self) -> Event {
-        Event::SandboxEnded
+        loop {
+            if let Some(event) = self.try_event() {
+                return event;
+            }
+            if wait_readable(&self.socket, None).is_err() {
+                return Event::SandboxEnded;
+            }
+        }
     }
+}
+
+/// Whether a send failed because nobody is left to receive it.
+fn gone(error: &io::Error) -> bool {
+    matches!(
+        error.raw_os_error(),
+        Some(libc::EPIPE | libc::ECONNRESET | libc::ENOTCONN)
+    )
 }
 
 impl AsFd for Control {
@@ -170,5 +314,42 @@ impl AsFd for Control {
 impl AsRawFd for Control {
     fn as_raw_fd(&self) -> RawFd {
         self.socket.as_raw_fd()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_signal_is_known_by_its_long_and_its_short_name() {
+        assert_eq!(Signal::from_name("SIGINT"), Some(Signal::INTERRUPT));
+        assert_eq!(Signal::from_name("term"), Some(Signal::TERMINATE));
+        assert_eq!(Signal::from_name("NOPE"), None);
+        assert_eq!(Signal::KILL.name(), "SIGKILL");
+        assert_eq!(Signal::from_number(34).unwrap().name(), "SIG34");
+        assert_eq!(Signal::from_number(0), None);
+    }
+
+    #[test]
+    fn a_message_arrives_with_its_descriptors_and_the_end_is_told_apart_from_silence() {
+        let (ours, theirs) = pair().unwrap();
+        rustix::io::ioctl_fionbio(&theirs, true).unwrap();
+        assert!(matches!(
+            receive::<Request>(&theirs).unwrap(),
+            Received::Nothing
+        ));
+        send(&ours, &Request::Signal(2), &[ours.as_fd()]).unwrap();
+        match receive::<Request>(&theirs).unwrap() {
+            Received::Message(Request::Signal(2), descriptors) => {
+                assert_eq!(descriptors.len(), 1);
+            }
+            _ => panic!("the message did not arrive"),
+        }
+        drop(ours);
+        assert!(matches!(
+            receive::<Request>(&theirs).unwrap(),
+            Received::End
+        ));
     }
 }

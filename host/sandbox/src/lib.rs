@@ -6,15 +6,26 @@
 //! less confinement than was asked for.
 
 mod control;
+mod diagnosis;
 mod doctor;
 mod error;
+mod helper;
 mod launch;
 mod layer;
+mod pattern;
+mod plan;
 mod policy;
+mod protected;
+mod reaper;
+mod toolchains;
+mod view;
+mod worktree;
 
 pub use control::{Control, Event, Signal};
-pub use doctor::Doctor;
+pub use doctor::{Doctor, doctor};
 pub use error::{DirectoryFault, LayerFailure, OPT_OUT, SandboxError};
-pub use launch::{Child, ConfinedCommand, Program, Sandbox, SandboxOptions, Streams, helper_main};
+pub use helper::helper_main;
+pub use launch::{Child, ConfinedCommand, Program, Sandbox, SandboxOptions, Streams};
 pub use layer::{Confinement, Layer, LayerName, Tier};
 pub use policy::{Limits, Network, Policy, Search, WorkspaceMode};
+pub use protected::PROTECTED;

@@ -1,0 +1,182 @@
+//! The leader's life: starts the command, collects orphans, passes signals on, tells how the command ended, and is the
+//! first to go when nobody holds the control socket any more.
+//!
+//! Within walls the leader is pid 1 of its namespace, so that its end is the end of all that the command started: the
+//! kernel sees to it. Without walls it is a subreaper, hunts its descendants down itself, and may lose the race.
+
+use std::os::fd::{AsFd, FromRawFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
+use rustix::process::{
+    DumpableBehavior, Pid, Signal, WaitOptions, WaitStatus, kill_process, kill_process_group,
+};
+
+use super::exec::{self, Running, Start};
+use super::last_errno;
+use crate::control::{self, Received, Report, Request};
+use crate::error::SandboxError;
+use crate::layer::Layer;
+use crate::plan::Execution;
+
+/// Leads a command within walls, all of which stand by now.
+pub(super) fn lead_confined(
+    control: &OwnedFd,
+    start: Start,
+    lifeline: OwnedFd,
+    layers: Vec<Layer>,
+) -> Result<(), SandboxError> {
+    // The first process waits outside; its end is noticed by the lifeline, and by this where that comes first.
+    let _ = rustix::process::set_parent_process_death_signal(Some(Signal::KILL));
+    // What this process knows and holds is none of the command's business.
+    rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)
+        .map_err(host("prctl(PR_SET_DUMPABLE)"))?;
+    let children = watch_children()?;
+    let running = start.run()?;
+    announce(control, &running, layers)?;
+    follow(control, &running, &children, Some(&lifeline));
+    Ok(())
+}
+
+/// Leads a command without walls.
+pub(super) fn lead_unconfined(
+    control: &OwnedFd,
+    execution: &Execution,
+    workspace: OwnedFd,
+    streams: Vec<OwnedFd>,
+) -> Result<(), SandboxError> {
+    rustix::process::set_child_subreaper(rustix::process::Pid::from_raw(1))
+        .map_err(host("prctl(PR_SET_CHILD_SUBREAPER)"))?;
+    let script = exec::write_script(execution)?;
+    let start = exec::prepare(execution, &workspace, streams)?;
+    let children = watch_children()?;
+    let ended = start.run().and_then(|running| {
+        announce(control, &running, Vec::new())?;
+        follow(control, &running, &children, None);
+        let _ = kill_process_group(running.pid, Signal::KILL);
+        Ok(())
+    });
+    kill_descendants();
+    drop(script);
+    ended
+}
+
+fn host(call: &'static str) -> impl FnOnce(Errno) -> SandboxError {
+    move |errno| SandboxError::Host {
+        call: call.to_owned(),
+        errno: errno.raw_os_error(),
+    }
+}
+
+fn announce(control: &OwnedFd, running: &Running, layers: Vec<Layer>) -> Result<(), SandboxError> {
+    let master: Vec<_> = running.master.iter().map(AsFd::as_fd).collect();
+    control::send(control, &Report::Ready(layers), &master).map_err(|error| SandboxError::Helper {
+        detail: error.to_string(),
+    })
+}
+
+/// A descriptor that polls readable when a child has changed its state.
+fn watch_children() -> Result<OwnedFd, SandboxError> {
+    // SAFETY: all bytes zero is a valid signal set, which the calls below fill and read; nothing is written back.
+    let watch = unsafe {
+        let mut set: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&mut set);
+        libc::sigaddset(&mut set, libc::SIGCHLD);
+        libc::sigprocmask(libc::SIG_BLOCK, &set, std::ptr::null_mut());
+        libc::signalfd(-1, &set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK)
+    };
+    if watch == -1 {
+        return Err(host("signalfd")(last_errno()));
+    }
+    // SAFETY: a new descriptor that nobody else owns.
+    Ok(unsafe { OwnedFd::from_raw_fd(watch) })
+}
+
+/// Returns when the command has ended and that has been told, or when nobody wants it any more.
+fn follow(control: &OwnedFd, running: &Running, children: &OwnedFd, lifeline: Option<&OwnedFd>) {
+    loop {
+        let mut polled = vec![
+            PollFd::new(control, PollFlags::IN),
+            PollFd::new(children, PollFlags::IN),
+        ];
+        polled.extend(lifeline.map(|lifeline| PollFd::new(lifeline, PollFlags::IN)));
+        match poll(&mut polled, None) {
+            Ok(_) => {}
+            Err(Errno::INTR) => continue,
+            Err(_) => return,
+        }
+        let spoke = |index: usize| polled.get(index).is_some_and(|fd| !fd.revents().is_empty());
+        if spoke(2) {
+            return;
+        }
+        if spoke(1) {
+            drain(children);
+            if let Some(end) = collect(running.pid) {
+                let _ = control::send(control, &end, &[]);
+                return;
+            }
+        }
+        if spoke(0) {
+            match control::receive::<Request>(control) {
+                Ok(Received::Message(Request::Signal(number), _)) => signal(running.pid, number),
+                Ok(Received::Message(Request::Plan, _) | Received::Nothing) => {}
+                Ok(Received::End) | Err(_) => return,
+            }
+        }
+    }
+}
+
+fn drain(children: &OwnedFd) {
+    let mut record = [0_u8; size_of::<libc::signalfd_siginfo>()];
+    while rustix::io::read(children, &mut record).is_ok() {}
+}
+
+/// Collects every child that has ended, orphans included; the command's end if it is among them.
+fn collect(command: Pid) -> Option<Report> {
+    let mut end = None;
+    while let Ok(Some((pid, status))) = rustix::process::wait(WaitOptions::NOHANG) {
+        if pid == command {
+            end = Some(describe(status));
+        }
+    }
+    end
+}
+
+fn describe(status: WaitStatus) -> Report {
+    match (status.exit_status(), status.terminating_signal()) {
+        (Some(code), _) => Report::Exited(code),
+        (None, Some(number)) => Report::Signaled(number),
+        (None, None) => Report::Signaled(libc::SIGKILL),
+    }
+}
+
+fn signal(group: Pid, number: i32) {
+    // SAFETY: sends a signal to the command's group and touches no memory; a wrong number is refused.
+    unsafe { libc::kill(-group.as_raw_pid(), number) };
+}
+
+/// How long descendants without walls are hunted.
+const HUNT: Duration = Duration::from_secs(2);
+
+/// Kills every child, and every orphan that becomes one by that, until none is left.
+fn kill_descendants() {
+    let deadline = Instant::now() + HUNT;
+    while Instant::now() < deadline {
+        let Ok(children) = std::fs::read_to_string("/proc/thread-self/children") else {
+            return;
+        };
+        for pid in children
+            .split_ascii_whitespace()
+            .filter_map(|pid| pid.parse().ok())
+        {
+            if let Some(pid) = Pid::from_raw(pid) {
+                let _ = kill_process(pid, Signal::KILL);
+            }
+        }
+        match rustix::process::wait(WaitOptions::empty()) {
+            Err(Errno::CHILD) => return,
+            _ => continue,
+        }
+    }
+}

@@ -1,0 +1,32 @@
+//! Layer 4: the loopback of the Session's network namespace, which starts down.
+
+use std::os::fd::AsRawFd;
+
+use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
+
+use super::{failed, last_errno};
+use crate::error::SandboxError;
+use crate::layer::LayerName;
+
+/// Brings `lo` up.
+pub(super) fn raise_loopback() -> Result<(), SandboxError> {
+    let layer = LayerName::Loopback;
+    let socket = socket_with(
+        AddressFamily::INET,
+        SocketType::DGRAM,
+        SocketFlags::CLOEXEC,
+        None,
+    )
+    .map_err(failed(layer, "socket(AF_INET)"))?;
+    // SAFETY: all bytes zero is a valid `ifreq`.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    request.ifr_name[0] = b'l' as libc::c_char;
+    request.ifr_name[1] = b'o' as libc::c_char;
+    request.ifr_ifru.ifru_flags = (libc::IFF_UP | libc::IFF_RUNNING) as libc::c_short;
+    // SAFETY: the socket is open, and SIOCSIFFLAGS reads one `ifreq` with a terminated name and flags.
+    let result = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFFLAGS as _, &request) };
+    if result == -1 {
+        return Err(failed(layer, "ioctl(SIOCSIFFLAGS, lo up)")(last_errno()));
+    }
+    Ok(())
+}

@@ -1,0 +1,83 @@
+//! The Workspace's protected and hidden paths.
+//!
+//! A read-only leaf alone is not enough: whoever may rename a folder above it can put another one in its place. So every
+//! folder between the Workspace and a protected path becomes a mount point of its own, which the kernel refuses to
+//! rename or remove. Nothing is ever created in the Workspace: what is not there cannot be protected this way.
+
+use std::collections::BTreeSet;
+use std::os::fd::OwnedFd;
+use std::path::Path;
+
+use rustix::fs::{Mode, OFlags, ResolveFlags};
+use rustix::io::Errno;
+
+use super::mounts::{Depth, READ, Tree, attach, clone_tree, set_attributes};
+use super::{failed, stands};
+use crate::error::SandboxError;
+use crate::layer::{Layer, LayerName};
+use crate::plan::Confined;
+
+/// Protects and hides what the plan lists, in the Workspace as it lies in the new root.
+pub(super) fn protect(tree: &Tree<'_>, plan: &Confined) -> Result<Layer, SandboxError> {
+    let workspace = tree
+        .open(plan.workspace.as_path())
+        .map_err(failed(LayerName::ProtectedPaths, "open(the Workspace)"))?;
+    let leaves: BTreeSet<&Path> = plan.protected.iter().map(|path| path.as_path()).collect();
+    let pins: BTreeSet<&Path> = leaves
+        .iter()
+        .flat_map(|leaf| leaf.ancestors().skip(1))
+        .filter(|above| !above.as_os_str().is_empty())
+        .collect();
+    // Ordered by path, so that a folder is pinned before what lies below it.
+    for path in &pins {
+        change(&workspace, path, |found| {
+            attach(clone_tree(found, "")?, found, c"")
+        })?;
+    }
+    for path in &leaves {
+        change(&workspace, path, |found| {
+            let clone = clone_tree(found, "")?;
+            set_attributes(&clone, READ, Depth::Recursive)?;
+            attach(&clone, found, c"")
+        })?;
+    }
+    for path in &plan.denied {
+        change(&workspace, path.as_path(), |found| tree.cover(found))?;
+    }
+    let detail = format!(
+        "{} read-only, {} pinned, {} hidden",
+        leaves.len(),
+        pins.len(),
+        plan.denied.len()
+    );
+    Ok(stands(LayerName::ProtectedPaths, detail))
+}
+
+/// Opens a path of the Workspace without following links and changes what is mounted there. What has gone since the host
+/// looked needs no protection.
+fn change(
+    workspace: &OwnedFd,
+    path: &Path,
+    mount: impl FnOnce(&OwnedFd) -> rustix::io::Result<()>,
+) -> Result<(), SandboxError> {
+    let found = rustix::io::retry_on_intr(|| {
+        rustix::fs::openat2(
+            workspace,
+            path,
+            OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC,
+            Mode::empty(),
+            ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS,
+        )
+    });
+    let result = match found {
+        Ok(found) => mount(&found),
+        Err(Errno::NOENT) => Ok(()),
+        Err(errno) => Err(errno),
+    };
+    result.map_err(|errno| {
+        failed(
+            LayerName::ProtectedPaths,
+            format!("mount on {}", path.display()),
+        )(errno)
+    })
+}

@@ -1,0 +1,347 @@
+//! What exists for the commands of a Session: the system's folders, tool chains, the Session's own folders and the
+//! Workspace. Everything else of the machine, the person's home before all, does not.
+
+use std::ffi::OsString;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use crate::error::SandboxError;
+use crate::launch::{Sandbox, SandboxOptions};
+use crate::plan::{Access, Bytes, Entry};
+use crate::policy::WorkspaceMode;
+use crate::toolchains::{self, Toolchains};
+use crate::worktree;
+
+/// Where programs and their data live. What a system does not have is left out.
+const SYSTEM: [&str; 12] = [
+    "/usr",
+    "/bin",
+    "/sbin",
+    "/lib",
+    "/lib32",
+    "/lib64",
+    "/libx32",
+    "/etc",
+    "/opt",
+    "/nix/store",
+    "/gnu/store",
+    "/run/current-system",
+];
+
+/// What of `/etc` is hidden whatever its mode says.
+const SECRETS: [&str; 9] = [
+    "/etc/shadow",
+    "/etc/shadow-",
+    "/etc/gshadow",
+    "/etc/gshadow-",
+    "/etc/sudoers",
+    "/etc/sudoers.d",
+    "/etc/krb5.keytab",
+    "/etc/kubernetes",
+    "/etc/ssl/private",
+];
+
+/// How many entries of `/etc` are looked at.
+const ETC_ENTRIES: usize = 100_000;
+
+/// Folders of the view that other things are mounted in; a Workspace there is reached as `/workspace` only.
+const RESERVED: [&str; 5] = ["/workspace", "/floe", "/proc", "/sys", "/dev"];
+
+/// The private folders of the view.
+const TMP: &str = "/tmp";
+
+/// What exists for the commands of a Session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct View {
+    /// In the order in which it is put there.
+    pub(crate) entries: Vec<Entry>,
+    /// Where the Workspace lies in it.
+    pub(crate) workspace: PathBuf,
+    /// Folders below which commands may write.
+    pub(crate) writable: Vec<Bytes>,
+}
+
+/// Composes the view from what the options say and what this machine has.
+pub(crate) fn compose(options: &SandboxOptions) -> Result<View, SandboxError> {
+    let tools = toolchains_of(options);
+    let mut composer = Composer {
+        options,
+        entries: Vec::new(),
+        writable: Vec::new(),
+        shown: Vec::new(),
+    };
+    composer.system()?;
+    composer.session();
+    for folder in &tools.readable {
+        composer.show(folder, Access::Read)?;
+    }
+    composer
+        .entries
+        .extend(tools.credentials.iter().map(|file| mask(file)));
+    for (paths, access, what) in [
+        (&options.policy.extra_read, Access::Read, "extra_read"),
+        (&options.policy.extra_write, Access::Write, "extra_write"),
+    ] {
+        for path in paths {
+            let path = expand(path, options.person_home.as_deref(), what)?;
+            composer.show(&path, access)?;
+        }
+    }
+    if let Some(git) = worktree::find(&options.workspace, &options.workspace_path) {
+        composer.writable.extend(git.writable().map(Bytes::from));
+        composer.entries.extend(git.entries());
+    }
+    let workspace = composer.workspace();
+    Ok(View {
+        entries: composer.entries,
+        workspace,
+        writable: composer.writable,
+    })
+}
+
+/// The tool chains that the options lead to.
+pub(crate) fn toolchains_of(options: &SandboxOptions) -> Toolchains {
+    let home = options.person_home.as_deref();
+    toolchains::find(&options.search_path, home, |name| std::env::var_os(name))
+}
+
+/// The variables that a command needs in this view.
+pub(crate) fn environment(options: &SandboxOptions) -> Vec<(OsString, OsString)> {
+    let (home, tmp) = if options.unconfined {
+        (options.home_dir.clone(), options.tmp_dir.clone())
+    } else {
+        (PathBuf::from(Sandbox::HOME), PathBuf::from(TMP))
+    };
+    let own = [("HOME".into(), home.into()), ("TMPDIR".into(), tmp.into())];
+    own.into_iter()
+        .chain(toolchains_of(options).environment)
+        .collect()
+}
+
+struct Composer<'a> {
+    options: &'a SandboxOptions,
+    entries: Vec<Entry>,
+    writable: Vec<Bytes>,
+    /// Host paths that are in the view already, with all below them.
+    shown: Vec<PathBuf>,
+}
+
+impl Composer<'_> {
+    fn system(&mut self) -> Result<(), SandboxError> {
+        for path in SYSTEM.map(Path::new) {
+            let Ok(metadata) = path.symlink_metadata() else {
+                continue;
+            };
+            if metadata.is_symlink() {
+                let to = fs::read_link(path)
+                    .map_err(|error| unusable("system folders", path, &error))?;
+                self.entries.push(Entry::Link {
+                    target: path.into(),
+                    to: to.into(),
+                });
+            } else {
+                self.bind(path, path, Access::Read);
+            }
+            self.shown.push(path.to_owned());
+        }
+        let hidden = unreadable_by_others(Path::new("/etc"))?;
+        self.entries.extend(hidden.iter().map(|path| mask(path)));
+        if let Some(home) = &self.options.person_home {
+            if self.is_shown(home) {
+                self.entries.push(Entry::Memory {
+                    target: home.as_path().into(),
+                    size: 64 * 1024,
+                });
+            }
+        }
+        Ok(())
+    }
+
+    fn session(&mut self) {
+        let options = self.options;
+        let shared_memory = options
+            .policy
+            .limits
+            .shared_memory_mb
+            .saturating_mul(1024 * 1024);
+        self.entries.push(Entry::Devices { shared_memory });
+        self.entries.push(Entry::Proc);
+        self.entries.push(Entry::Folder {
+            target: "/run".into(),
+        });
+        self.entries.push(Entry::Link {
+            target: "/var/tmp".into(),
+            to: TMP.into(),
+        });
+        self.entries.push(Entry::Link {
+            target: "/var/run".into(),
+            to: "/run".into(),
+        });
+        self.bind(&options.tmp_dir, Path::new(TMP), Access::Write);
+        self.bind(&options.home_dir, Path::new(Sandbox::HOME), Access::Write);
+        self.bind(
+            &options.outputs_dir,
+            Path::new(Sandbox::OUTPUTS),
+            Access::Read,
+        );
+        self.writable
+            .extend([TMP, Sandbox::HOME, "/dev/shm"].map(Bytes::from));
+    }
+
+    fn bind(&mut self, source: &Path, target: &Path, access: Access) {
+        self.entries.push(Entry::Bind {
+            source: source.into(),
+            target: target.into(),
+            access,
+        });
+    }
+
+    fn is_shown(&self, path: &Path) -> bool {
+        self.shown.iter().any(|shown| path.starts_with(shown))
+    }
+
+    /// Shows a path of the host at the same path, and where links led to it as well.
+    fn show(&mut self, path: &Path, access: Access) -> Result<(), SandboxError> {
+        let real = path
+            .canonicalize()
+            .map_err(|error| unusable("readable folders", path, &error))?;
+        let in_workspace = real.starts_with(&self.options.workspace_path);
+        if !in_workspace && (access == Access::Write || !self.is_shown(&real)) {
+            self.hold_in_tmp(&real);
+            self.bind(&real, &real, access);
+            self.shown.push(real.clone());
+        }
+        if access == Access::Write {
+            self.writable.push(real.as_path().into());
+        }
+        let is_link = path
+            .symlink_metadata()
+            .is_ok_and(|metadata| metadata.is_symlink());
+        if path != real && is_link && !self.is_shown(path) {
+            self.entries.push(Entry::Link {
+                target: path.into(),
+                to: real.into(),
+            });
+        }
+        Ok(())
+    }
+
+    /// Keeps a mount below the private `/tmp` from depending on folders that an earlier command could have replaced: the
+    /// uppermost of them becomes a file system of this command's own.
+    fn hold_in_tmp(&mut self, path: &Path) {
+        let Ok(inside) = path.strip_prefix(TMP) else {
+            return;
+        };
+        let mut parts = inside.components();
+        let (Some(first), Some(_)) = (parts.next(), parts.next()) else {
+            return;
+        };
+        let held = Entry::Memory {
+            target: Path::new(TMP).join(first).into(),
+            size: 1024 * 1024,
+        };
+        if !self.entries.contains(&held) {
+            self.entries.push(held);
+        }
+    }
+
+    fn workspace(&mut self) -> PathBuf {
+        let canonical = self.options.workspace_path.clone();
+        let alias = Path::new(Sandbox::WORKSPACE);
+        let reserved = RESERVED
+            .iter()
+            .any(|reserved| canonical.starts_with(reserved));
+        let place = if reserved {
+            alias.to_owned()
+        } else {
+            canonical
+        };
+        let access = match self.options.policy.workspace {
+            WorkspaceMode::ReadOnly => Access::Read,
+            WorkspaceMode::WorkspaceWrite => Access::Write,
+        };
+        self.hold_in_tmp(&place);
+        self.entries.push(Entry::Workspace { access });
+        if place != alias {
+            self.entries.push(Entry::WorkspaceAlias {
+                target: alias.into(),
+            });
+        }
+        if access == Access::Write {
+            self.writable.push(place.as_path().into());
+        }
+        place
+    }
+}
+
+fn mask(path: &Path) -> Entry {
+    Entry::Mask {
+        target: path.into(),
+    }
+}
+
+/// What of a folder its owner keeps from others. A command may run as that owner, and still is one of the others.
+fn unreadable_by_others(folder: &Path) -> Result<Vec<PathBuf>, SandboxError> {
+    let mut hidden: Vec<PathBuf> = SECRETS
+        .iter()
+        .map(PathBuf::from)
+        .filter(|path| path.symlink_metadata().is_ok())
+        .collect();
+    let mut waiting = vec![folder.to_owned()];
+    let mut entries = 0;
+    while let Some(folder) = waiting.pop() {
+        // Where the host may not look, a command may not either.
+        let Ok(listing) = fs::read_dir(&folder) else {
+            continue;
+        };
+        for entry in listing.flatten() {
+            entries += 1;
+            if entries > ETC_ENTRIES {
+                return Err(SandboxError::Setting {
+                    what: "folder /etc".to_owned(),
+                    reason: format!(
+                        "it holds more than {ETC_ENTRIES} entries, too many to tell secrets apart."
+                    ),
+                });
+            }
+            let (path, Ok(metadata)) = (entry.path(), entry.metadata()) else {
+                continue;
+            };
+            let mode = metadata.permissions().mode();
+            let readable = if metadata.is_dir() { 0o005 } else { 0o004 };
+            if metadata.is_symlink() || hidden.contains(&path) {
+                continue;
+            }
+            if mode & readable != readable {
+                hidden.push(path);
+            } else if metadata.is_dir() {
+                waiting.push(path);
+            }
+        }
+    }
+    hidden.sort();
+    Ok(hidden)
+}
+
+/// `~` and `~/…` are the person's home; anything else must be absolute.
+fn expand(path: &Path, home: Option<&Path>, what: &str) -> Result<PathBuf, SandboxError> {
+    let expanded = match (path.strip_prefix("~"), home) {
+        (Ok(inside), Some(home)) => home.join(inside),
+        _ => path.to_owned(),
+    };
+    if expanded.is_absolute() {
+        return Ok(expanded);
+    }
+    Err(SandboxError::Setting {
+        what: format!("`{what}` path \"{}\"", path.display()),
+        reason: "it must be absolute or start with `~/`.".to_owned(),
+    })
+}
+
+fn unusable(what: &str, path: &Path, error: &std::io::Error) -> SandboxError {
+    SandboxError::Setting {
+        what: format!("{what} (\"{}\")", path.display()),
+        reason: crate::error::errno_text(error.raw_os_error().unwrap_or(libc::EIO)) + ".",
+    }
+}
