@@ -188,10 +188,7 @@ impl CloseOut {
             notes.push(UNCONFINED.to_owned());
         }
         notes.extend(ending.returned.note.filter(|note| !note.is_empty()));
-        let reported = ending
-            .returned
-            .stop_reason
-            .unwrap_or(StopReason::Completed);
+        let reported = ending.returned.stop_reason.unwrap_or(StopReason::Completed);
         let stop_reason = if ending.interrupted
             || (ending.timed_out.is_none() && reported == StopReason::Aborted)
         {

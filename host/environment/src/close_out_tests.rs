@@ -3,7 +3,12 @@
 use super::*;
 use proptest::prelude::*;
 
-fn close(max: i64, truncation: Truncation, deltas: &[&str], ending: Ending) -> (Vec<String>, Closing) {
+fn close(
+    max: i64,
+    truncation: Truncation,
+    deltas: &[&str],
+    ending: Ending,
+) -> (Vec<String>, Closing) {
     let mut close_out = CloseOut::new(max, truncation, None);
     let mut streamed: Vec<String> = deltas
         .iter()
@@ -12,7 +17,11 @@ fn close(max: i64, truncation: Truncation, deltas: &[&str], ending: Ending) -> (
         .collect();
     let closing = close_out.finish(ending);
     streamed.extend(closing.deltas.iter().cloned());
-    assert_eq!(streamed.concat(), closing.output, "stream and complete differ");
+    assert_eq!(
+        streamed.concat(),
+        closing.output,
+        "stream and complete differ"
+    );
     (streamed, closing)
 }
 
@@ -39,7 +48,13 @@ fn vector(max: i64, body: &[&str], ending: Ending, deltas: &[&str], stop: StopRe
 
 #[test]
 fn silence_is_no_output() {
-    vector(16000, &[], Ending::default(), &["[no output]"], StopReason::Completed);
+    vector(
+        16000,
+        &[],
+        Ending::default(),
+        &["[no output]"],
+        StopReason::Completed,
+    );
 }
 
 #[test]
@@ -88,7 +103,10 @@ fn the_truncation_marker_comes_before_the_tools_note_in_one_delta() {
         5,
         &["hello world"],
         reported(StopReason::Failed, "[exit code: 1]"),
-        &["hello", "\n[output truncated: exceeded 5 chars]\n[exit code: 1]"],
+        &[
+            "hello",
+            "\n[output truncated: exceeded 5 chars]\n[exit code: 1]",
+        ],
         StopReason::Failed,
     );
 }
@@ -225,7 +243,10 @@ fn an_unconfined_command_says_so_before_its_own_note() {
             unconfined: true,
             ..reported(StopReason::Failed, "[exit code: 1]")
         },
-        &["x", "\n[UNCONFINED: ran without the sandbox]\n[exit code: 1]"],
+        &[
+            "x",
+            "\n[UNCONFINED: ran without the sandbox]\n[exit code: 1]",
+        ],
         StopReason::Failed,
     );
 }
@@ -239,10 +260,18 @@ fn head_tail_changes_nothing_up_to_the_budget() {
 
 #[test]
 fn head_tail_keeps_both_ends_and_the_marker_between_them() {
-    let (streamed, closing) = close(10, Truncation::HeadTail, &["0123456789A"], Ending::default());
+    let (streamed, closing) = close(
+        10,
+        Truncation::HeadTail,
+        &["0123456789A"],
+        Ending::default(),
+    );
     assert_eq!(
         streamed,
-        ["01234", "\n[output truncated: kept first 5 and last 5 of 11 chars]\n6789A"]
+        [
+            "01234",
+            "\n[output truncated: kept first 5 and last 5 of 11 chars]\n6789A"
+        ]
     );
     assert_eq!(closing.facts.truncated, Some(true));
 }
@@ -267,14 +296,22 @@ fn head_tail_puts_the_exit_note_after_the_tail_as_a_delta_of_its_own() {
 
 #[test]
 fn head_tail_adds_no_second_newline_beside_one() {
-    let (_, closing) = close(10, Truncation::HeadTail, &["0123\n5\n789A"], Ending::default());
+    let (_, closing) = close(
+        10,
+        Truncation::HeadTail,
+        &["0123\n5\n789A"],
+        Ending::default(),
+    );
     assert_eq!(
         closing.output,
         "0123\n[output truncated: kept first 5 and last 5 of 11 chars]\n789A"
     );
 }
 
-struct Recorder(std::sync::Arc<std::sync::Mutex<String>>, Option<&'static str>);
+struct Recorder(
+    std::sync::Arc<std::sync::Mutex<String>>,
+    Option<&'static str>,
+);
 
 impl KeepWhole for Recorder {
     fn append(&mut self, text: &str) {
@@ -311,28 +348,46 @@ fn the_path_of_the_whole_output_is_the_line_after_the_marker() {
         closing.output,
         "01234\n[output truncated: kept first 5 and last 5 of 12 chars]\n[full output: /floe/outputs/x.txt]\n789AB"
     );
-    assert_eq!(closing.facts.full_output.as_deref(), Some("/floe/outputs/x.txt"));
+    assert_eq!(
+        closing.facts.full_output.as_deref(),
+        Some("/floe/outputs/x.txt")
+    );
 }
 
 #[test]
 fn a_whole_output_that_could_not_be_kept_changes_no_outcome() {
     let (_, closing) = kept(Truncation::HeadTail, &["0123456789A"], None);
     assert_eq!(closing.stop_reason, StopReason::Completed);
-    assert!(closing.output.contains("\n[full output not kept: the disk is full]\n"));
+    assert!(
+        closing
+            .output
+            .contains("\n[full output not kept: the disk is full]\n")
+    );
     assert_eq!(closing.facts.full_output, None);
 }
 
 #[test]
 fn in_head_mode_the_path_is_a_fact_and_not_a_note() {
-    let (whole, closing) = kept(Truncation::Head, &["01234", "56789A"], Some("/floe/outputs/x.txt"));
+    let (whole, closing) = kept(
+        Truncation::Head,
+        &["01234", "56789A"],
+        Some("/floe/outputs/x.txt"),
+    );
     assert_eq!(whole, "0123456789A");
-    assert_eq!(closing.output, "0123456789\n[output truncated: exceeded 10 chars]");
+    assert_eq!(
+        closing.output,
+        "0123456789\n[output truncated: exceeded 10 chars]"
+    );
     assert!(closing.facts.full_output.is_some());
 }
 
 #[test]
 fn an_output_that_fits_is_not_kept_apart() {
-    let (whole, closing) = kept(Truncation::HeadTail, &["0123456789"], Some("/floe/outputs/x.txt"));
+    let (whole, closing) = kept(
+        Truncation::HeadTail,
+        &["0123456789"],
+        Some("/floe/outputs/x.txt"),
+    );
     assert_eq!(whole, "");
     assert_eq!(closing.facts.full_output, None);
 }
@@ -341,11 +396,17 @@ fn an_output_that_fits_is_not_kept_apart() {
 fn what_a_ring_dropped_is_told_in_place_where_the_end_is_not_kept() {
     let mut close_out = CloseOut::new(0, Truncation::Head, None);
     close_out.write("a\n");
-    assert_eq!(close_out.dropped(7), "[... 7 chars of earlier output dropped ...]\n");
+    assert_eq!(
+        close_out.dropped(7),
+        "[... 7 chars of earlier output dropped ...]\n"
+    );
     assert_eq!(close_out.dropped(0), "");
     close_out.write("b");
     let closing = close_out.finish(Ending::default());
-    assert_eq!(closing.output, "a\n[... 7 chars of earlier output dropped ...]\nb");
+    assert_eq!(
+        closing.output,
+        "a\n[... 7 chars of earlier output dropped ...]\nb"
+    );
 }
 
 #[test]

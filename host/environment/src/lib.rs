@@ -1,5 +1,45 @@
-//! The one door for every tool call.
+//! The one door for every tool call of a Session: gates, approval, run, close-out. Nothing else runs a tool. It knows nothing of
+//! models, of surfaces, and of how a message is stored or shown.
+//!
+//! ```text
+//! ToolCall ─▶ size ▶ name ▶ json ▶ schema ▶ visibility ▶ permission ▶ mode ▶ surface ▶ rule ▶ trace ▶ rate     gate/
+//!                                                                                      │
+//!          output ◀─ close-out ◀─ run with the effective capabilities ◀─ one decision ◀┘
+//! ```
+//!
+//! Invariants, each held by a test: one `approval_decision` per call, before any of its output; decisions in call order; what
+//! was judged is what runs; the joined deltas are the complete output; no call ends empty, and none ends the host.
+
+mod approval;
+mod calls;
+mod catalogue;
 mod close_out;
 mod cut;
+mod decision;
 mod digest;
+mod door;
+mod environment;
+mod gate;
+mod line;
+mod options;
+mod output;
+mod pending;
+mod power;
+mod registry;
+mod run;
+mod toolset;
 mod whole_output;
+
+pub use approval::{Action, Answer, AnswerLater, Approver, Question, Reach};
+pub use calls::CallFuture;
+pub use catalogue::ToolListing;
+pub use environment::Environment;
+pub use gate::Gate;
+pub use gate::rate::Rate;
+pub use gate::rule::{Effect, Rule, Rules};
+pub use gate::schema::SchemaError;
+pub use options::{CallSite, EnvironmentOptions, HostsFactory, MessageSink, Selection, Surface};
+pub use output::{CallOutcome, ToolCallOutput};
+pub use pending::PendingApproval;
+pub use registry::{Origin, RegisteredTool, Registry, RegistryError, ToolBody};
+pub use toolset::{ParseToolsetError, Toolset};

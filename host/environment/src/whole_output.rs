@@ -54,7 +54,11 @@ impl Outputs {
     }
 
     /// A keeper for one call. Touches nothing until the first text arrives.
-    pub(crate) fn keeper(self: &Arc<Outputs>, tool: &str, tool_call_id: &str) -> Box<dyn KeepWhole> {
+    pub(crate) fn keeper(
+        self: &Arc<Outputs>,
+        tool: &str,
+        tool_call_id: &str,
+    ) -> Box<dyn KeepWhole> {
         Box::new(WholeOutput {
             outputs: Arc::clone(self),
             name: file_name(tool, tool_call_id),
@@ -80,7 +84,13 @@ impl Outputs {
 fn file_name(tool: &str, tool_call_id: &str) -> String {
     let tool: String = tool
         .chars()
-        .map(|c| if c.is_ascii_alphanumeric() || c == '_' || c == '-' { c } else { '_' })
+        .map(|c| {
+            if c.is_ascii_alphanumeric() || c == '_' || c == '-' {
+                c
+            } else {
+                '_'
+            }
+        })
         .take(48)
         .collect();
     let digest = crate::digest::hex(&Sha256::digest(tool_call_id.as_bytes())[..8]);
@@ -359,7 +369,11 @@ mod tests {
 
     #[test]
     fn the_cut_in_the_middle_splits_no_character() {
-        for text in ["ä".repeat(40), format!("x{}", "€".repeat(30)), "😀".repeat(20)] {
+        for text in [
+            "ä".repeat(40),
+            format!("x{}", "€".repeat(30)),
+            "😀".repeat(20),
+        ] {
             for limit in 16..24 {
                 let root = tempfile::tempdir().unwrap();
                 let outputs = Outputs::with_limits(root.path().join("o"), limit, 1000);
@@ -387,7 +401,11 @@ mod tests {
     fn what_an_earlier_run_of_the_session_kept_counts() {
         let root = tempfile::tempdir().unwrap();
         let folder = root.path().join("o");
-        keep(&Outputs::with_limits(folder.clone(), 100, 10), "c1", &["01234567"]);
+        keep(
+            &Outputs::with_limits(folder.clone(), 100, 10),
+            "c1",
+            &["01234567"],
+        );
         let again = Outputs::with_limits(folder, 100, 10);
         assert!(matches!(keep(&again, "c2", &["01234567"]), Kept::Not(_)));
     }
@@ -398,6 +416,9 @@ mod tests {
         let outputs = Outputs::new(root.path().join("o"));
         keep(&outputs, "c1", &["first"]);
         assert!(matches!(keep(&outputs, "c1", &["second"]), Kept::Not(_)));
-        assert_eq!(fs::read_to_string(only_file(&outputs.folder)).unwrap(), "first");
+        assert_eq!(
+            fs::read_to_string(only_file(&outputs.folder)).unwrap(),
+            "first"
+        );
     }
 }

@@ -1,0 +1,168 @@
+//! The tools of one Session: which of the registered ones it has, as which definition, in which order.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use floe_protocol::{Mode, ModelClass, Permission, ToolDefinition};
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::gate;
+use crate::gate::schema::{ArgumentSchema, SchemaError};
+use crate::options::{Selection, Surface};
+use crate::power;
+use crate::registry::{Entry, LazySchema, RegisteredTool, Registry};
+
+/// A tool as it is listed.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ToolListing {
+    /// What the model calls it.
+    pub name: String,
+    /// For the model.
+    pub description: String,
+    /// A JSON Schema of its arguments.
+    pub parameters: Value,
+    /// What it may do.
+    pub permission: Permission,
+    /// What it reaches, sorted by name.
+    pub capabilities: Vec<String>,
+    /// `built-in` or `plugin:NAME`.
+    pub origin: String,
+}
+
+/// A tool that a Session has.
+pub(crate) struct Offer {
+    entry: Arc<Entry>,
+    pub(crate) definition: ToolDefinition,
+    /// Where the definition is not the registered one, its own schema.
+    own_schema: Option<LazySchema>,
+}
+
+impl Offer {
+    pub(crate) fn tool(&self) -> &RegisteredTool {
+        &self.entry.tool
+    }
+
+    /// The schema that arguments are judged by.
+    pub(crate) fn schema(&self) -> Result<&ArgumentSchema, SchemaError> {
+        match &self.own_schema {
+            Some(schema) => schema.get(&self.definition),
+            None => self.entry.schema.get(&self.entry.tool.definition),
+        }
+    }
+}
+
+/// What a name stands for.
+pub(crate) enum Found<'catalogue> {
+    /// A tool of this Session.
+    Offered(&'catalogue Arc<Offer>),
+    /// A tool of this host that this Session does not have.
+    Hidden(&'catalogue Entry),
+}
+
+/// The tools of a Session.
+pub(crate) struct Catalogue {
+    registry: Arc<Registry>,
+    offers: Vec<Arc<Offer>>,
+    by_name: HashMap<String, usize>,
+}
+
+impl Catalogue {
+    /// Selects tools. The second value names what was selected and nothing provides.
+    pub(crate) fn new(
+        registry: Arc<Registry>,
+        selection: &Selection,
+        vision: bool,
+    ) -> (Catalogue, Vec<String>) {
+        let mut missing = Vec::new();
+        let mut offers: Vec<Offer> = match selection {
+            Selection::Toolset(toolset) => {
+                let mut entries: Vec<&Arc<Entry>> = registry
+                    .entries()
+                    .filter(|entry| toolset.holds(&entry.tool.definition.name, &entry.tool.origin))
+                    .collect();
+                entries.sort_by_key(|entry| toolset.position(&entry.tool.definition.name));
+                entries
+                    .into_iter()
+                    .map(|entry| Offer {
+                        entry: Arc::clone(entry),
+                        definition: toolset.adapt(&entry.tool.definition),
+                        own_schema: None,
+                    })
+                    .collect()
+            }
+            Selection::Entries(definitions) => definitions
+                .iter()
+                .filter_map(|definition| {
+                    let Some(entry) = registry.find(&definition.name) else {
+                        missing.push(definition.name.clone());
+                        return None;
+                    };
+                    Some(Offer {
+                        entry: Arc::clone(entry),
+                        definition: definition.clone(),
+                        own_schema: Some(LazySchema::default()),
+                    })
+                })
+                .collect(),
+        };
+        offers.retain(|offer| match offer.definition.for_model {
+            ModelClass::Any => true,
+            ModelClass::Vision => vision,
+            ModelClass::TextOnly => !vision,
+        });
+        let mut by_name = HashMap::new();
+        for (at, offer) in offers.iter().enumerate() {
+            let definition = &offer.definition;
+            for name in std::iter::once(&definition.name).chain(&definition.aliases) {
+                by_name.entry(name.clone()).or_insert(at);
+            }
+        }
+        let catalogue = Catalogue {
+            registry,
+            offers: offers.into_iter().map(Arc::new).collect(),
+            by_name,
+        };
+        (catalogue, missing)
+    }
+
+    /// What a name or alias stands for.
+    pub(crate) fn find(&self, name: &str) -> Option<Found<'_>> {
+        if let Some(at) = self.by_name.get(name) {
+            return Some(Found::Offered(&self.offers[*at]));
+        }
+        let entry = self.registry.find(name)?;
+        let canonical = &entry.tool.definition.name;
+        Some(match self.by_name.get(canonical) {
+            Some(at) => Found::Offered(&self.offers[*at]),
+            None => Found::Hidden(entry),
+        })
+    }
+
+    /// What can be called now, in a stable order.
+    pub(crate) fn list(
+        &self,
+        mode: Mode,
+        surface: Surface,
+        cap: Option<Permission>,
+    ) -> Vec<ToolListing> {
+        self.offers
+            .iter()
+            .filter_map(|offer| {
+                let definition = &offer.definition;
+                let (name, permission) = (&definition.name, definition.permission);
+                let power = offer.tool().power();
+                gate::mode::check(name, mode, permission, power).ok()?;
+                gate::surface::check(name, surface, cap, permission).ok()?;
+                Some(ToolListing {
+                    name: name.clone(),
+                    description: definition.description.clone(),
+                    parameters: definition.parameters.clone(),
+                    permission,
+                    capabilities: power::sorted_names(power::effective(power, mode, cap)),
+                    origin: offer.tool().origin.to_string(),
+                })
+            })
+            .collect()
+    }
+}

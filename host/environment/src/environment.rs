@@ -1,0 +1,165 @@
+//! The Environment of one Session: its tools, its settings, and the one door to run a tool.
+
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+
+use floe_protocol::{ApprovalMode, EventMsg, Mode, OmniMessage, Permission, ToolCall};
+use tokio::runtime::Handle;
+use tokio_util::sync::CancellationToken;
+
+use crate::approval::Answer;
+use crate::calls::{CallFuture, Calls};
+use crate::catalogue::{Catalogue, Found, ToolListing};
+use crate::gate::rate::RateGate;
+use crate::line::Line;
+use crate::options::EnvironmentOptions;
+use crate::pending::{Pending, PendingApproval};
+use crate::whole_output::Outputs;
+
+/// Executes the tool calls of one Session. Clones share it.
+///
+/// [`Environment::execute`] is the only way to run a tool, for the loop, for children, for every surface.
+#[derive(Clone)]
+pub struct Environment(Arc<Inner>);
+
+pub(crate) struct Inner {
+    pub(crate) options: EnvironmentOptions,
+    pub(crate) catalogue: Catalogue,
+    pub(crate) settings: RwLock<Settings>,
+    pub(crate) rate: RateGate,
+    pub(crate) pending: Pending,
+    /// Calls that a person allowed for the whole Session, by tool and digest of the arguments.
+    pub(crate) allowed: Mutex<HashSet<(String, String)>>,
+    pub(crate) outputs: Option<Arc<Outputs>>,
+    line: Arc<Line>,
+    calls: Arc<Calls>,
+    host: Handle,
+}
+
+/// What may change while a Session runs; a decision uses what holds when it is made.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Settings {
+    pub(crate) mode: Mode,
+    pub(crate) approval_mode: ApprovalMode,
+}
+
+impl Environment {
+    /// An Environment that runs its calls on the current tokio runtime. A name that was selected and that nothing provides is
+    /// left out with one warning.
+    ///
+    /// # Panics
+    /// Outside a tokio runtime.
+    pub fn new(options: EnvironmentOptions) -> Environment {
+        let (catalogue, missing) = Catalogue::new(
+            Arc::clone(&options.registry),
+            &options.selection,
+            options.vision,
+        );
+        if !missing.is_empty() {
+            options.sink.emit(OmniMessage::event(EventMsg::Warning {
+                code: "unknown_tool".into(),
+                message: format!(
+                    "the agent's tools.builtin names what nothing provides: {}",
+                    missing.join(", ")
+                ),
+            }));
+        }
+        Environment(Arc::new(Inner {
+            catalogue,
+            settings: RwLock::new(Settings {
+                mode: options.mode,
+                approval_mode: options.approval_mode,
+            }),
+            rate: RateGate::new(options.rate),
+            pending: Pending::default(),
+            allowed: Mutex::default(),
+            outputs: options.outputs_dir.clone().map(Outputs::new),
+            line: Line::new(),
+            calls: Arc::default(),
+            host: Handle::current(),
+            options,
+        }))
+    }
+
+    /// The tools that can be called now: those of the Session that its mode and its surface allow, in a stable order.
+    pub fn tools(&self) -> Vec<ToolListing> {
+        let Inner { options, .. } = &*self.0;
+        self.0
+            .catalogue
+            .list(self.mode(), options.surface, options.max_permission)
+    }
+
+    /// The permission of a tool of this Session, as its definition declares it.
+    pub fn permission_of(&self, name: &str) -> Option<Permission> {
+        match self.0.catalogue.find(name)? {
+            Found::Offered(offer) => Some(offer.definition.permission),
+            Found::Hidden(_) => None,
+        }
+    }
+
+    /// Runs a complete tool call. Its place in the line of decisions is taken before this returns, so decisions are made in call
+    /// order, while calls that were allowed run at the same time.
+    ///
+    /// The call is tied to `cancel` and not to the future: dropping the future stops nothing, and [`Environment::resume`] gives
+    /// it back. The future is None where the call was cancelled before it was decided: then nothing was recorded.
+    pub fn execute(&self, call: ToolCall, cancel: CancellationToken) -> CallFuture {
+        let place = self.0.line.join();
+        let (ending, future) = self.0.calls.start(&call.tool_call_id);
+        let inner = Arc::clone(&self.0);
+        self.0.host.spawn(async move {
+            ending.set(inner.pass(call, place, cancel).await);
+        });
+        future
+    }
+
+    /// The result of a call whose future was dropped. None where there is no such call, or somebody has taken its result.
+    pub fn resume(&self, tool_call_id: &str) -> Option<CallFuture> {
+        self.0.calls.resume(tool_call_id)
+    }
+
+    /// The questions that wait for an answer, oldest first.
+    pub fn pending(&self) -> Vec<PendingApproval> {
+        self.0.pending.list()
+    }
+
+    /// Answers the question about a call. False where none waits.
+    pub fn answer(&self, tool_call_id: &str, answer: Answer) -> bool {
+        self.0.pending.answer(tool_call_id, answer)
+    }
+
+    /// The mode that the next decision uses.
+    pub fn mode(&self) -> Mode {
+        self.0.settings().mode
+    }
+
+    /// Switches the mode.
+    pub fn set_mode(&self, mode: Mode) {
+        self.0.change(|settings| settings.mode = mode);
+    }
+
+    /// The approval mode that the next decision uses.
+    pub fn approval_mode(&self) -> ApprovalMode {
+        self.0.settings().approval_mode
+    }
+
+    /// Switches the approval mode. A question that waits goes on waiting.
+    pub fn set_approval_mode(&self, approval_mode: ApprovalMode) {
+        self.0
+            .change(|settings| settings.approval_mode = approval_mode);
+    }
+}
+
+impl Inner {
+    pub(crate) fn settings(&self) -> Settings {
+        *self.settings.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Settings)) {
+        change(
+            &mut self
+                .settings
+                .write()
+                .unwrap_or_else(PoisonError::into_inner),
+        );
+    }
+}

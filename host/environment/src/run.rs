@@ -1,0 +1,240 @@
+//! Runs a call that was allowed, and turns the way it ended into the words of the close-out.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use floe_protocol::{Facts, ToolCall, ToolDefinition};
+use floe_runtime::{
+    Call, CallContext, CallEnd, CallLimits, CallRequest, Failure, HostFacts, Image, OutputSink,
+    ToolResult,
+};
+use futures_util::FutureExt;
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use crate::close_out::{CloseOut, Ending, SelfReport};
+use crate::door::Passed;
+use crate::environment::Inner;
+use crate::options::CallSite;
+use crate::output::{CallOutput, Frames, ToolCallOutput};
+
+/// Bytes of one image (spec/environment.md 6).
+const IMAGE_LIMIT: usize = 5 << 20;
+
+impl Inner {
+    /// Runs a call to its end, whatever that is.
+    pub(crate) async fn run(
+        &self,
+        call: ToolCall,
+        passed: Passed,
+        frames: Frames,
+        cancel: CancellationToken,
+    ) -> ToolCallOutput {
+        let definition = &passed.offer.definition;
+        let keeper = self
+            .outputs
+            .as_ref()
+            .map(|outputs| outputs.keeper(&definition.name, &call.tool_call_id));
+        let close_out = CloseOut::new(definition.max_output_length, definition.truncation, keeper);
+        let output = CallOutput::start(frames, close_out);
+        let hosts = self.options.hosts.hosts(&CallSite {
+            tool_call_id: call.tool_call_id.clone(),
+            tool: definition.name.clone(),
+            capabilities: passed.capabilities,
+            mode: passed.mode,
+            cancel: cancel.clone(),
+        });
+        let request = CallRequest {
+            arguments: passed.text,
+            context: CallContext {
+                tool_call_id: call.tool_call_id,
+                session_id: self.options.session_id.clone(),
+                metadata: Vec::new(),
+            },
+            granted: passed.capabilities,
+            hosts,
+            output: Arc::clone(&output) as Arc<dyn OutputSink>,
+            limits: CallLimits {
+                memory_bytes: self.options.memory_bytes,
+                deadline: deadline(definition),
+                ..CallLimits::default()
+            },
+            cancel: cancel.clone(),
+        };
+        let ran = AssertUnwindSafe(passed.offer.tool().body.run(request))
+            .catch_unwind()
+            .await
+            .unwrap_or_else(|_| broke_off(&definition.name));
+        output.finish(ending(definition, ran, cancel.is_cancelled()))
+    }
+}
+
+/// The wall clock of a call; none where its definition disables it.
+fn deadline(definition: &ToolDefinition) -> Option<Duration> {
+    u64::try_from(definition.timeout_ms)
+        .ok()
+        .filter(|limit| *limit > 0)
+        .map(Duration::from_millis)
+}
+
+/// A fault of the host itself ends the call and nothing else.
+fn broke_off(tool: &str) -> Call {
+    tracing::error!(tool, "the host broke off while it ran a tool");
+    Call {
+        end: CallEnd::Trapped {
+            message: "the host broke off while it ran this tool; its log says where".into(),
+        },
+        facts: HostFacts::default(),
+    }
+}
+
+/// How a call ended, in the terms of the close-out. `interrupted` is what holds now: an interrupt that comes before the close-out
+/// wins over a tool that has just returned.
+fn ending(definition: &ToolDefinition, call: Call, interrupted: bool) -> Ending {
+    let HostFacts {
+        exit_code,
+        signal,
+        confinement,
+    } = call.facts;
+    let mut ending = Ending {
+        interrupted,
+        unconfined: confinement
+            .as_deref()
+            .is_some_and(|confinement| confinement.starts_with("UNCONFINED")),
+        facts: Facts {
+            exit_code,
+            signal,
+            confinement,
+            ..Facts::default()
+        },
+        ..Ending::default()
+    };
+    match call.end {
+        CallEnd::Returned(result) => returned(definition, result, &mut ending),
+        CallEnd::Failed(failure) => {
+            ending.error = Some(words(&failure));
+            ending.facts.code = Some(failure.code);
+        }
+        CallEnd::Trapped { message } => ending.error = Some(message),
+        CallEnd::Cancelled => ending.interrupted = true,
+        CallEnd::DeadlineExceeded => ending.timed_out = Some(definition.timeout_ms),
+    }
+    ending
+}
+
+fn returned(definition: &ToolDefinition, result: ToolResult, ending: &mut Ending) {
+    ending.facts.structured = result
+        .structured
+        .filter(|structured| fits(definition, structured));
+    let mut note = result.note;
+    let mut images = Vec::new();
+    for image in result.images {
+        match data_url(&image) {
+            Ok(url) => images.push(url),
+            Err(reason) => {
+                let note = note.get_or_insert_default();
+                if !note.is_empty() {
+                    note.push('\n');
+                }
+                note.push_str(&reason);
+            }
+        }
+    }
+    ending.returned = SelfReport {
+        stop_reason: result.stop_reason,
+        note,
+        images,
+    };
+}
+
+/// A message and what to do about it.
+fn words(failure: &Failure) -> String {
+    match failure.hint.as_deref() {
+        Some(hint) if !hint.is_empty() => format!("{} {hint}", failure.message),
+        _ => failure.message.clone(),
+    }
+}
+
+/// True where the structured result is what the tool promised.
+fn fits(definition: &ToolDefinition, structured: &Value) -> bool {
+    let Some(schema) = &definition.output_schema else {
+        return true;
+    };
+    let fault = match jsonschema::options().offline().build(schema) {
+        Ok(validator) => match validator.validate(structured) {
+            Ok(()) => return true,
+            Err(error) => error.masked().to_string(),
+        },
+        Err(error) => error.to_string(),
+    };
+    tracing::warn!(
+        tool = %definition.name,
+        %fault,
+        "a structured result does not fit the tool's output schema and is dropped"
+    );
+    false
+}
+
+/// An image as the model takes it.
+fn data_url(image: &Image) -> Result<String, String> {
+    let Image { mime_type, data } = image;
+    let known = mime_type.strip_prefix("image/").is_some_and(|kind| {
+        !kind.is_empty()
+            && kind.len() <= 64
+            && kind
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte))
+    });
+    if !known {
+        return Err("[image left out: its type is no image type]".into());
+    }
+    if data.len() > IMAGE_LIMIT {
+        return Err(format!(
+            "[image left out: {} bytes (limit {IMAGE_LIMIT})]",
+            data.len()
+        ));
+    }
+    Ok(format!("data:{mime_type};base64,{}", STANDARD.encode(data)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_image_becomes_a_data_url() {
+        let image = Image {
+            mime_type: "image/png".into(),
+            data: vec![0, 1],
+        };
+        assert_eq!(data_url(&image).unwrap(), "data:image/png;base64,AAE=");
+    }
+
+    #[test]
+    fn an_image_that_is_too_large_or_none_is_left_out_with_a_reason() {
+        for (mime_type, length) in [
+            ("image/png", IMAGE_LIMIT + 1),
+            ("text/html", 1),
+            ("image/a,b", 1),
+        ] {
+            let image = Image {
+                mime_type: mime_type.into(),
+                data: vec![0; length],
+            };
+            assert!(
+                data_url(&image)
+                    .unwrap_err()
+                    .starts_with("[image left out: ")
+            );
+        }
+    }
+
+    #[test]
+    fn a_failure_says_what_to_do_about_it() {
+        let failure = Failure::new("denied", "It is not granted.").with_hint("Grant it.");
+        assert_eq!(words(&failure), "It is not granted. Grant it.");
+    }
+}
