@@ -1,0 +1,71 @@
+//! The guests of `tests/guests` as components. `make guests` compiles them to core modules; here each becomes a component when a
+//! test asks for it, once per process.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+
+use wasi_preview1_component_adapter_provider::{
+    WASI_SNAPSHOT_PREVIEW1_ADAPTER_NAME, WASI_SNAPSHOT_PREVIEW1_REACTOR_ADAPTER,
+};
+use wit_component::ComponentEncoder;
+
+static MADE: Mutex<Option<HashMap<String, Vec<u8>>>> = Mutex::new(None);
+
+/// The component of one example of `tests/guests`, by the example's name.
+///
+/// # Panics
+///
+/// Where the guest was not compiled; the message says what to run.
+pub fn guest(name: &str) -> Vec<u8> {
+    let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
+    let made = made.get_or_insert_default();
+    made.entry(name.to_owned())
+        .or_insert_with(|| componentize(&core_module(name)))
+        .clone()
+}
+
+/// The core module of one example of `tests/guests`.
+///
+/// # Panics
+///
+/// Where the guest was not compiled; the message says what to run.
+pub fn core_module(name: &str) -> Vec<u8> {
+    let path = guests().join(format!("{}.wasm", name.replace('-', "_")));
+    std::fs::read(&path)
+        .unwrap_or_else(|error| panic!("{}: {error}; run: make guests", path.display()))
+}
+
+/// A component written as text in `tests/guests/wat`.
+///
+/// # Panics
+///
+/// Where the file is missing or does not parse.
+pub fn text(name: &str) -> Vec<u8> {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("guests/wat/{name}.wat"));
+    wat::parse_file(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// Makes a component of a core module for preview 1.
+///
+/// # Panics
+///
+/// Where the module does not fit the contract that it names.
+pub fn componentize(core: &[u8]) -> Vec<u8> {
+    ComponentEncoder::default()
+        .validate(true)
+        .module(core)
+        .and_then(|encoder| {
+            encoder.adapter(
+                WASI_SNAPSHOT_PREVIEW1_ADAPTER_NAME,
+                WASI_SNAPSHOT_PREVIEW1_REACTOR_ADAPTER,
+            )
+        })
+        .and_then(|mut encoder| encoder.encode())
+        .unwrap_or_else(|error| panic!("not a component: {error:#}"))
+}
+
+fn guests() -> PathBuf {
+    let repository = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..");
+    repository.join("target/guests/wasm32-wasip1/release/examples")
+}
