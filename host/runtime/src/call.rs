@@ -126,6 +126,8 @@ pub struct HostFacts {
     pub signal: Option<String>,
     /// How the command that was started or attached last is confined.
     pub confinement: Option<String>,
+    /// Lines for the model that are the host's and not the tool's, such as what making room for a command has cost.
+    pub notes: Vec<String>,
 }
 
 /// Why `definition` or `permission-for` gave no answer.

@@ -47,6 +47,11 @@ impl CallRecord {
         facts.confinement = Some(confinement);
     }
 
+    pub(crate) fn note(&self, line: Option<String>) {
+        let mut facts = self.facts.lock().unwrap_or_else(PoisonError::into_inner);
+        facts.notes.extend(line);
+    }
+
     pub(crate) fn ended_with(&self, status: &CommandStatus) {
         let mut facts = self.facts.lock().unwrap_or_else(PoisonError::into_inner);
         match status {

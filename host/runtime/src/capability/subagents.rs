@@ -1,16 +1,15 @@
 //! `subagents`: child Sessions. One whose handle goes away ends, unless the tool kept it.
 
+mod binding;
+
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use wasmtime::component::Resource;
 
-use super::{Deny, Failure, Recorder, Refusal};
-use crate::bindings::floe::tool::subagents as wit;
+use super::{Failure, Recorder, Refusal};
 pub use crate::bindings::floe::tool::subagents::{SubagentRequest, SubagentState, SubagentStatus};
 use crate::capability_set::Capability;
-use crate::state::CallState;
 
 /// Starts child Sessions and finds those that live. Runs on the host's runtime.
 #[async_trait]
@@ -22,7 +21,7 @@ pub trait Subagents: Send + Sync {
     async fn attach(&self, subagent_id: &str) -> Result<Arc<dyn Subagent>, Failure>;
 }
 
-/// One child Session.
+/// One child Session. Dropping it is letting go: what was not kept ends. The drop may come on any thread and must not block.
 #[async_trait]
 pub trait Subagent: Send + Sync {
     /// Its id in this Session.
@@ -39,19 +38,10 @@ pub trait Subagent: Send + Sync {
 
     /// Leaves it alive after this call.
     async fn keep(&self) -> Result<(), Failure>;
-
-    /// The handle is gone: what was not kept ends. Called once per handle, on any thread; must not block.
-    fn release(&self);
 }
 
 /// A guest's handle of a child Session.
 pub struct SubagentHandle(Arc<dyn Subagent>);
-
-impl Drop for SubagentHandle {
-    fn drop(&mut self) {
-        self.0.release();
-    }
-}
 
 #[async_trait]
 impl<R: Refusal> Subagents for R {
@@ -114,158 +104,6 @@ impl Subagent for RecordingSubagents {
 
     async fn keep(&self) -> Result<(), Failure> {
         self.requests.record("keep");
-        Ok(())
-    }
-
-    fn release(&self) {
-        self.requests.record("release");
-    }
-}
-
-impl CallState {
-    fn subagent(&self, subagent: &Resource<SubagentHandle>) -> wasmtime::Result<Arc<dyn Subagent>> {
-        Ok(self.table.get(subagent)?.0.clone())
-    }
-}
-
-impl wit::Host for CallState {}
-
-impl wit::HostSubagent for CallState {
-    async fn start(
-        &mut self,
-        request: SubagentRequest,
-    ) -> wasmtime::Result<Result<Resource<SubagentHandle>, Failure>> {
-        let subagents = self.hosts.subagents.clone();
-        let started = self
-            .ask_host_to_the_end(async move { subagents.start(request).await.map(SubagentHandle) })
-            .await;
-        self.keep(started)
-    }
-
-    async fn attach(
-        &mut self,
-        subagent_id: String,
-    ) -> wasmtime::Result<Result<Resource<SubagentHandle>, Failure>> {
-        let subagents = self.hosts.subagents.clone();
-        let attached = self
-            .ask_host_to_the_end(
-                async move { subagents.attach(&subagent_id).await.map(SubagentHandle) },
-            )
-            .await;
-        self.keep(attached)
-    }
-
-    async fn subagent_id(
-        &mut self,
-        subagent: Resource<SubagentHandle>,
-    ) -> wasmtime::Result<String> {
-        Ok(self.subagent(&subagent)?.subagent_id())
-    }
-
-    async fn send_prompt(
-        &mut self,
-        subagent: Resource<SubagentHandle>,
-        prompt: String,
-    ) -> wasmtime::Result<Result<(), Failure>> {
-        let subagent = self.subagent(&subagent)?;
-        Ok(self
-            .ask_host(async move { subagent.send_prompt(&prompt).await })
-            .await)
-    }
-
-    async fn wait(
-        &mut self,
-        subagent: Resource<SubagentHandle>,
-        wait_ms: u32,
-    ) -> wasmtime::Result<Result<SubagentStatus, Failure>> {
-        let subagent = self.subagent(&subagent)?;
-        let wait = Duration::from_millis(wait_ms.into());
-        Ok(self
-            .ask_host(async move { subagent.wait(wait).await })
-            .await)
-    }
-
-    async fn stop(
-        &mut self,
-        subagent: Resource<SubagentHandle>,
-    ) -> wasmtime::Result<Result<(), Failure>> {
-        let subagent = self.subagent(&subagent)?;
-        Ok(self
-            .ask_host_to_the_end(async move { subagent.stop().await })
-            .await)
-    }
-
-    async fn keep(
-        &mut self,
-        subagent: Resource<SubagentHandle>,
-    ) -> wasmtime::Result<Result<(), Failure>> {
-        let subagent = self.subagent(&subagent)?;
-        Ok(self
-            .ask_host_to_the_end(async move { subagent.keep().await })
-            .await)
-    }
-
-    async fn drop(&mut self, subagent: Resource<SubagentHandle>) -> wasmtime::Result<()> {
-        self.table.delete(subagent)?;
-        Ok(())
-    }
-}
-
-impl wit::Host for Deny {}
-
-impl wit::HostSubagent for Deny {
-    async fn start(
-        &mut self,
-        _request: SubagentRequest,
-    ) -> wasmtime::Result<Result<Resource<SubagentHandle>, Failure>> {
-        Ok(Err(Failure::denied(Capability::Subagents)))
-    }
-
-    async fn attach(
-        &mut self,
-        _subagent_id: String,
-    ) -> wasmtime::Result<Result<Resource<SubagentHandle>, Failure>> {
-        Ok(Err(Failure::denied(Capability::Subagents)))
-    }
-
-    async fn subagent_id(
-        &mut self,
-        _subagent: Resource<SubagentHandle>,
-    ) -> wasmtime::Result<String> {
-        Err(Deny.raise(Capability::Subagents))
-    }
-
-    async fn send_prompt(
-        &mut self,
-        _subagent: Resource<SubagentHandle>,
-        _prompt: String,
-    ) -> wasmtime::Result<Result<(), Failure>> {
-        Ok(Err(Failure::denied(Capability::Subagents)))
-    }
-
-    async fn wait(
-        &mut self,
-        _subagent: Resource<SubagentHandle>,
-        _wait_ms: u32,
-    ) -> wasmtime::Result<Result<SubagentStatus, Failure>> {
-        Ok(Err(Failure::denied(Capability::Subagents)))
-    }
-
-    async fn stop(
-        &mut self,
-        _subagent: Resource<SubagentHandle>,
-    ) -> wasmtime::Result<Result<(), Failure>> {
-        Ok(Err(Failure::denied(Capability::Subagents)))
-    }
-
-    async fn keep(
-        &mut self,
-        _subagent: Resource<SubagentHandle>,
-    ) -> wasmtime::Result<Result<(), Failure>> {
-        Ok(Err(Failure::denied(Capability::Subagents)))
-    }
-
-    async fn drop(&mut self, _subagent: Resource<SubagentHandle>) -> wasmtime::Result<()> {
         Ok(())
     }
 }
