@@ -157,14 +157,12 @@ impl Toolchains {
 
     fn add_outside(&mut self, entry: &Path) {
         self.add(entry.to_owned());
-        if let (Some("bin" | "sbin"), Some(prefix)) =
-            (entry.file_name().and_then(OsStr::to_str), entry.parent())
-        {
-            if prefix.parent().is_some() {
-                SIBLINGS
-                    .iter()
-                    .for_each(|sibling| self.add(prefix.join(sibling)));
-            }
+        let holds_programs = entry.ends_with("bin") || entry.ends_with("sbin");
+        let prefix = entry.parent().filter(|prefix| prefix.parent().is_some());
+        if let Some(prefix) = prefix.filter(|_| holds_programs) {
+            SIBLINGS
+                .iter()
+                .for_each(|sibling| self.add(prefix.join(sibling)));
         }
     }
 }

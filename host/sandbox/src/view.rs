@@ -147,13 +147,16 @@ impl Composer<'_> {
         }
         let hidden = unreadable_by_others(Path::new("/etc"))?;
         self.entries.extend(hidden.iter().map(|path| mask(path)));
-        if let Some(home) = &self.options.person_home {
-            if self.is_shown(home) {
-                self.entries.push(Entry::Memory {
-                    target: home.as_path().into(),
-                    size: 64 * 1024,
-                });
-            }
+        if let Some(home) = self
+            .options
+            .person_home
+            .as_deref()
+            .filter(|home| self.is_shown(home))
+        {
+            self.entries.push(Entry::Memory {
+                target: home.into(),
+                size: 64 * 1024,
+            });
         }
         Ok(())
     }

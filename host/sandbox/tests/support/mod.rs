@@ -37,7 +37,10 @@ impl Session {
 
     /// Prepares the Workspace and changes the options before the sandbox is made.
     pub(crate) fn with(prepare: impl FnOnce(&Path, &mut SandboxOptions)) -> Session {
-        let folder = tempfile::Builder::new().prefix("floe-test-").tempdir().unwrap();
+        let folder = tempfile::Builder::new()
+            .prefix("floe-test-")
+            .tempdir()
+            .unwrap();
         let root = folder.path().canonicalize().unwrap();
         let make = |name: &str| {
             let path = root.join(name);
@@ -55,7 +58,12 @@ impl Session {
         options.helper = HELPER.into();
         prepare(&workspace, &mut options);
         let sandbox = Sandbox::new(options).unwrap();
-        Session { sandbox, workspace, outside, folder }
+        Session {
+            sandbox,
+            workspace,
+            outside,
+            folder,
+        }
     }
 
     /// The folder that holds the Session's own.
@@ -73,7 +81,9 @@ impl Session {
 
     pub(crate) fn command(&self, script: &str) -> ConfinedCommand {
         ConfinedCommand {
-            program: Program::Shell { script: script.into() },
+            program: Program::Shell {
+                script: script.into(),
+            },
             working_directory: PathBuf::new(),
             environment: self.environment(),
             terminal: None,
@@ -85,7 +95,10 @@ impl Session {
     }
 
     pub(crate) fn spawn(&self, script: &str) -> Running {
-        Running::new(self.try_spawn(script).unwrap_or_else(|error| panic!("{error}")))
+        Running::new(
+            self.try_spawn(script)
+                .unwrap_or_else(|error| panic!("{error}")),
+        )
     }
 
     /// Runs a script to its end.
@@ -96,14 +109,25 @@ impl Session {
     /// Runs a script that must succeed, and returns what it printed.
     pub(crate) fn ok(&self, script: &str) -> String {
         let outcome = self.run(script);
-        assert_eq!(outcome.event, Event::Exited(0), "{script}\n{}{}", outcome.stdout, outcome.stderr);
+        assert_eq!(
+            outcome.event,
+            Event::Exited(0),
+            "{script}\n{}{}",
+            outcome.stdout,
+            outcome.stderr
+        );
         outcome.stdout
     }
 
     /// Runs a script that must fail, and returns what it complained about.
     pub(crate) fn refused(&self, script: &str) -> String {
         let outcome = self.run(script);
-        assert_ne!(outcome.event, Event::Exited(0), "{script} went through: {}", outcome.stdout);
+        assert_ne!(
+            outcome.event,
+            Event::Exited(0),
+            "{script} went through: {}",
+            outcome.stdout
+        );
         outcome.stderr
     }
 
@@ -133,7 +157,11 @@ impl Canary {
     }
 
     pub(crate) fn assert_unread(&self, output: &Outcome) {
-        assert!(!output.stdout.contains(CANARY), "the canary was read: {}", output.stdout);
+        assert!(
+            !output.stdout.contains(CANARY),
+            "the canary was read: {}",
+            output.stdout
+        );
     }
 }
 
@@ -148,7 +176,14 @@ pub(crate) struct Running {
 
 impl Running {
     pub(crate) fn new(child: Child) -> Running {
-        let Streams::Pipes { stdin, stdout, stderr } = child.streams else { panic!("a terminal") };
+        let Streams::Pipes {
+            stdin,
+            stdout,
+            stderr,
+        } = child.streams
+        else {
+            panic!("a terminal")
+        };
         let collect = |stream: OwnedFd| {
             std::thread::spawn(move || {
                 let mut bytes = Vec::new();
@@ -173,8 +208,14 @@ impl Running {
     pub(crate) fn finish(mut self) -> Outcome {
         self.stdin = None;
         let event = wait(&self.control);
-        let text = |stream: JoinHandle<Vec<u8>>| String::from_utf8_lossy(&stream.join().unwrap()).into_owned();
-        Outcome { event, stdout: text(self.stdout), stderr: text(self.stderr) }
+        let text = |stream: JoinHandle<Vec<u8>>| {
+            String::from_utf8_lossy(&stream.join().unwrap()).into_owned()
+        };
+        Outcome {
+            event,
+            stdout: text(self.stdout),
+            stderr: text(self.stderr),
+        }
     }
 }
 
@@ -215,12 +256,51 @@ pub(crate) fn open(folder: &Path) -> OwnedFd {
 /// The host's processes whose environment or arguments hold `mark`.
 pub(crate) fn processes_with(mark: &str) -> Vec<u32> {
     let holds = |pid: u32, file: &str| {
-        fs::read(format!("/proc/{pid}/{file}")).is_ok_and(|bytes| String::from_utf8_lossy(&bytes).contains(mark))
+        fs::read(format!("/proc/{pid}/{file}"))
+            .is_ok_and(|bytes| String::from_utf8_lossy(&bytes).contains(mark))
     };
     fs::read_dir("/proc")
         .unwrap()
         .flatten()
         .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
-        .filter(|&pid| pid != std::process::id() && (holds(pid, "environ") || holds(pid, "cmdline")))
+        .filter(|&pid| {
+            pid != std::process::id() && (holds(pid, "environ") || holds(pid, "cmdline"))
+        })
         .collect()
+}
+
+/// Set in a run of these tests by an ordinary user.
+const UNPRIVILEGED: &str = "FLOE_TEST_UNPRIVILEGED";
+
+/// The user that has nothing.
+const NOBODY: u32 = 65534;
+
+/// Runs all tests of this program once more as a user without privileges, if this one is root.
+pub(crate) fn again_without_privileges() {
+    use std::os::unix::process::CommandExt;
+    if !rustix::process::geteuid().is_root() || std::env::var_os(UNPRIVILEGED).is_some() {
+        return;
+    }
+    let output = std::process::Command::new(std::env::current_exe().unwrap())
+        .uid(NOBODY)
+        .gid(NOBODY)
+        .env(UNPRIVILEGED, "1")
+        .env("HOME", "/nonexistent")
+        .current_dir("/")
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        output.status.success(),
+        "{text}{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    assert!(!text.contains("running 0 tests"), "{text}");
+}
+
+/// This test program once more, as a host of its own that runs only the (ignored) test `name`.
+pub(crate) fn host(name: &str) -> std::process::Command {
+    let mut command = std::process::Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", name, "--include-ignored", "--nocapture"]);
+    command
 }
