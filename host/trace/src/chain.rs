@@ -1,98 +1,336 @@
-//! The seal at the end of a line: `,"seq":N,"prev":"<64 hex>","hash":"<64 hex>"}`. Written and found here and nowhere else.
+//! Following the chain of hashes line by line, whatever was done to the lines, and naming what does not fit.
 
-use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
+use std::io::{self, BufRead};
+use std::path::{Path, PathBuf};
 
-/// Hexadecimal digits of a hash.
-const HEX: usize = 64;
-const SEQ: &[u8] = b",\"seq\":";
-const PREV: &[u8] = b",\"prev\":\"";
-const HASH: &[u8] = b",\"hash\":\"";
-const END: &[u8] = b"\"}";
+use floe_protocol::{Body, EventMsg, OmniMessage};
 
-/// The hash of a record, as the hexadecimal text that stands in the Trace.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct RecordHash([u8; HEX]);
+use crate::head::Head;
+use crate::lines::{Line, Lines};
+use crate::read::is_json_object;
+use crate::seal::{RecordHash, Seal, unseal};
+use crate::verify::{End, Fault, FaultKind, Verification};
 
-impl RecordHash {
-    /// What stands as `prev` in the first record of a Session.
-    pub(crate) const FIRST: RecordHash = RecordHash([b'0'; HEX]);
+/// What the end of the Trace is compared with.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Anchor {
+    None,
+    /// The last record has to have this hash.
+    Given(RecordHash),
+    /// The record of this number has to have this hash.
+    Kept(u64, RecordHash),
+}
 
-    fn of(bytes: &[u8]) -> RecordHash {
-        let mut hex = [0; HEX];
-        for (pair, byte) in hex.chunks_exact_mut(2).zip(Sha256::digest(bytes)) {
-            pair[0] = b"0123456789abcdef"[usize::from(byte >> 4)];
-            pair[1] = b"0123456789abcdef"[usize::from(byte & 15)];
+impl Anchor {
+    pub(crate) fn kept(head: &Head) -> Anchor {
+        match RecordHash::parse(head.hash.as_bytes()) {
+            Some(hash) => Anchor::Kept(head.seq, hash),
+            None => Anchor::None,
         }
-        RecordHash(hex)
-    }
-
-    /// Reads 64 lower-case hexadecimal digits.
-    pub(crate) fn parse(text: &[u8]) -> Option<RecordHash> {
-        let hex: [u8; HEX] = text.try_into().ok()?;
-        hex.iter()
-            .all(|digit| matches!(digit, b'0'..=b'9' | b'a'..=b'f'))
-            .then_some(RecordHash(hex))
-    }
-
-    pub(crate) fn as_str(&self) -> &str {
-        std::str::from_utf8(&self.0).unwrap_or_default()
     }
 }
 
-impl std::fmt::Display for RecordHash {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.as_str())
+/// A line by its file and its number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Place {
+    file: usize,
+    line: u64,
+}
+
+/// What is known so far while the lines go by. Every step is constant or logarithmic in the number of lines.
+pub(crate) struct Chain {
+    anchor: Anchor,
+    /// True for a copy of a later file: its first record need not be the Session's first.
+    pub(crate) may_start_later: bool,
+    place: Place,
+    /// Where the last intact record stands.
+    last_place: Place,
+    /// The number that the next record should have.
+    expected: u64,
+    /// The hash of the last intact record.
+    prev: RecordHash,
+    /// Damaged lines since the last intact record: so many records may have stood there.
+    damaged: u64,
+    /// Lines that are not JSON since the last intact record: a `trace_healed` explains them.
+    garbage: Vec<Place>,
+    garbage_bytes: u64,
+    /// Numbers that were skipped: first to last, and where that showed. A record that turns up later was moved.
+    skipped: BTreeMap<u64, (u64, Place)>,
+    records: u64,
+    healed: u64,
+    last_hash: Option<RecordHash>,
+    /// Where the anchor was found.
+    anchored_at: Option<Place>,
+    anchor_differs: Option<Place>,
+    faults: Vec<(Place, FaultKind, String)>,
+}
+
+impl Chain {
+    pub(crate) fn new(anchor: Anchor) -> Chain {
+        let start = Place { file: 0, line: 1 };
+        Chain {
+            anchor,
+            may_start_later: false,
+            place: start,
+            last_place: start,
+            expected: 0,
+            prev: RecordHash::FIRST,
+            damaged: 0,
+            garbage: Vec::new(),
+            garbage_bytes: 0,
+            skipped: BTreeMap::new(),
+            records: 0,
+            healed: 0,
+            last_hash: None,
+            anchored_at: None,
+            anchor_differs: None,
+            faults: Vec::new(),
+        }
+    }
+
+    /// Follows the chain through the lines of the file with this number, after those before.
+    pub(crate) fn file(&mut self, index: usize, mut lines: Lines<impl BufRead>) -> io::Result<()> {
+        while let Some(line) = lines.next()? {
+            self.line(index, line);
+        }
+        Ok(())
+    }
+
+    fn fault(&mut self, place: Place, kind: FaultKind, detail: impl Into<String>) {
+        self.faults.push((place, kind, detail.into()));
+    }
+
+    fn line(&mut self, file: usize, line: Line<'_>) {
+        self.place = Place {
+            file,
+            line: line.number,
+        };
+        if !line.ended {
+            let detail = "the last line is not complete; the Session ended while it was written, or the end was cut";
+            self.fault(self.place, FaultKind::CutOff, detail);
+        }
+        let seal = unseal(line.bytes);
+        match seal {
+            // What carries its own hash was written by a writer of records, so its JSON need not be parsed again.
+            Some(seal) if seal.intact && line.bytes.starts_with(b"{") => {
+                self.record(seal, line.bytes)
+            }
+            _ if !is_json_object(line.bytes) => {
+                if line.ended {
+                    self.garbage.push(self.place);
+                    self.garbage_bytes += line.bytes.len() as u64;
+                }
+                self.damaged += 1;
+            }
+            Some(_) => {
+                self.fault(
+                    self.place,
+                    FaultKind::Changed,
+                    "its hash does not fit its bytes",
+                );
+                self.damaged += 1;
+            }
+            None => {
+                let detail = "it does not end in `seq`, `prev` and `hash`";
+                self.fault(self.place, FaultKind::Changed, detail);
+                self.damaged += 1;
+            }
+        }
+    }
+
+    fn record(&mut self, seal: Seal, bytes: &[u8]) {
+        self.settle_garbage(&seal, bytes);
+        self.records += 1;
+        self.compare_with_anchor(&seal);
+        if self.records == 1 && self.damaged == 0 && self.may_start_later {
+            self.expected = seal.seq;
+            self.prev = seal.prev;
+        }
+        if seal.seq < self.expected {
+            return self.out_of_order(&seal);
+        }
+        if seal.seq == self.expected && seal.prev != self.prev {
+            self.broken_link(&seal);
+        }
+        // Each damaged line may have been one of the records in between.
+        let first_missing = self.expected + self.damaged.min(seal.seq - self.expected);
+        if first_missing < seal.seq {
+            self.skipped
+                .insert(first_missing, (seal.seq - 1, self.place));
+        }
+        self.expected = seal.seq + 1;
+        self.prev = seal.hash;
+        self.last_hash = Some(seal.hash);
+        self.last_place = self.place;
+        self.damaged = 0;
+    }
+
+    /// A record in its place that was written after another one than stands before it.
+    fn broken_link(&mut self, seal: &Seal) {
+        match seal.seq.checked_sub(1) {
+            None => {
+                let detail = "the first record names one before it";
+                self.fault(self.place, FaultKind::Changed, detail);
+            }
+            Some(before) => {
+                let detail = format!(
+                    "record {before} is not the one that record {} was written after",
+                    seal.seq
+                );
+                self.fault(self.last_place, FaultKind::Changed, detail);
+            }
+        }
+    }
+
+    /// A record with a number that was due before: one that was moved here, or one more of the same.
+    fn out_of_order(&mut self, seal: &Seal) {
+        let number = seal.seq;
+        let gap = self
+            .skipped
+            .range(..=number)
+            .next_back()
+            .map(|(first, (last, place))| (*first, *last, *place))
+            .filter(|(_, last, _)| *last >= number);
+        match gap {
+            Some((first, last, place)) => {
+                self.skipped.remove(&first);
+                if first < number {
+                    self.skipped.insert(first, (number - 1, place));
+                }
+                if number < last {
+                    self.skipped.insert(number + 1, (last, place));
+                }
+                let detail = format!("record {number} stands after record {}", self.expected - 1);
+                self.fault(self.place, FaultKind::Reordered, detail);
+            }
+            None => {
+                let detail = format!("record {number} stands here again");
+                self.fault(self.place, FaultKind::Reordered, detail);
+            }
+        }
+    }
+
+    /// Lines that are not JSON are faults, unless this record says that a writer ended them.
+    fn settle_garbage(&mut self, seal: &Seal, bytes: &[u8]) {
+        if self.garbage.is_empty() {
+            return;
+        }
+        let only_garbage = self.damaged == self.garbage.len() as u64;
+        if only_garbage
+            && seal.seq == self.expected
+            && seal.prev == self.prev
+            && healed_bytes(bytes) == Some(self.garbage_bytes)
+        {
+            self.healed += self.garbage.len() as u64;
+            self.damaged = 0;
+            self.garbage.clear();
+        }
+        self.report_garbage();
+    }
+
+    fn report_garbage(&mut self) {
+        for place in std::mem::take(&mut self.garbage) {
+            self.fault(place, FaultKind::NotJson, "the line is not a JSON object");
+        }
+        self.garbage_bytes = 0;
+    }
+
+    fn compare_with_anchor(&mut self, seal: &Seal) {
+        match self.anchor {
+            Anchor::Given(hash) if hash == seal.hash => {
+                self.anchored_at.get_or_insert(self.place);
+            }
+            Anchor::Kept(number, hash) if number == seal.seq => {
+                if hash == seal.hash {
+                    self.anchored_at.get_or_insert(self.place);
+                } else {
+                    self.anchor_differs = Some(self.place);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    pub(crate) fn end(mut self, files: Vec<PathBuf>, missing: &Path) -> Verification {
+        self.report_garbage();
+        for (first, (last, place)) in std::mem::take(&mut self.skipped) {
+            let detail = if first == last {
+                format!("record {first} is not here")
+            } else {
+                format!("records {first} to {last} are not here")
+            };
+            self.fault(place, FaultKind::Missing, detail);
+        }
+        let end = self.anchor_end(files.is_empty());
+        self.faults.sort();
+        Verification {
+            records: self.records,
+            healed: self.healed,
+            last_hash: self.last_hash.map(|hash| hash.to_string()),
+            end,
+            faults: self
+                .faults
+                .into_iter()
+                .map(|(place, kind, detail)| Fault {
+                    file: files
+                        .get(place.file)
+                        .map_or(missing, PathBuf::as_path)
+                        .to_owned(),
+                    line: place.line,
+                    kind,
+                    detail,
+                })
+                .collect(),
+            files,
+        }
+    }
+
+    fn anchor_end(&mut self, no_files: bool) -> End {
+        let last = self.expected.checked_sub(1);
+        match (self.anchor, self.anchored_at) {
+            (Anchor::None, _) => return End::NotAnchored,
+            (_, Some(place)) if place == self.last_place => return End::Anchored,
+            (Anchor::Kept(number, _), Some(_)) => {
+                return End::Beyond(last.unwrap_or(number) - number);
+            }
+            (Anchor::Given(_), Some(_)) => {
+                let detail = "the given head is an earlier record; this one was added after it";
+                self.fault(self.last_place, FaultKind::Changed, detail);
+            }
+            (Anchor::Kept(number, hash), None) => match self.anchor_differs {
+                Some(place) => {
+                    let detail = format!("record {number} is not the head, {hash}");
+                    self.fault(place, FaultKind::Changed, detail);
+                }
+                None if no_files => {
+                    let detail =
+                        format!("all files are gone; the head, {hash}, is record {number}");
+                    self.fault(self.place, FaultKind::Missing, detail);
+                }
+                None if self.expected + self.damaged <= number => {
+                    let detail = format!(
+                        "the head, {hash}, is record {number}; here the last is {}",
+                        last.map_or("none".to_owned(), |last| last.to_string())
+                    );
+                    self.fault(self.place, FaultKind::CutOff, detail);
+                }
+                // The line of the head is damaged, and that was reported.
+                None => {}
+            },
+            (Anchor::Given(hash), None) => {
+                let detail = format!("no record has the hash of the given head, {hash}");
+                self.fault(self.place, FaultKind::CutOff, detail);
+            }
+        }
+        End::NotAnchored
     }
 }
 
-/// What the end of a line says, and whether it is true.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Seal {
-    pub(crate) seq: u64,
-    pub(crate) prev: RecordHash,
-    pub(crate) hash: RecordHash,
-    /// True where `hash` is the hash of the line.
-    pub(crate) intact: bool,
-}
-
-/// Turns `line`, a JSON object from its `start` on, into a record: puts the seal in the place of its closing brace, and ends the line.
-pub(crate) fn seal(line: &mut Vec<u8>, start: usize, seq: u64, prev: &RecordHash) -> RecordHash {
-    debug_assert_eq!(line.last(), Some(&b'}'));
-    line.pop();
-    line.extend_from_slice(SEQ);
-    line.extend_from_slice(seq.to_string().as_bytes());
-    line.extend_from_slice(PREV);
-    line.extend_from_slice(&prev.0);
-    line.push(b'"');
-    let hash = RecordHash::of(&line[start..]);
-    line.extend_from_slice(HASH);
-    line.extend_from_slice(&hash.0);
-    line.extend_from_slice(END);
-    line.push(b'\n');
-    hash
-}
-
-/// Finds the seal of a line without its newline, counting from the end: whatever text the payload holds, it is never looked at.
-pub(crate) fn unseal(line: &[u8]) -> Option<Seal> {
-    let rest = line.strip_suffix(END)?;
-    let (rest, hash) = rest.split_at_checked(rest.len().checked_sub(HEX)?)?;
-    let hash = RecordHash::parse(hash)?;
-    let covered = rest.strip_suffix(HASH)?;
-    let rest = covered.strip_suffix(b"\"")?;
-    let (rest, prev) = rest.split_at_checked(rest.len().checked_sub(HEX)?)?;
-    let prev = RecordHash::parse(prev)?;
-    let rest = rest.strip_suffix(PREV)?;
-    let digits = rest
-        .iter()
-        .rev()
-        .take_while(|byte| byte.is_ascii_digit())
-        .count();
-    let (rest, number) = rest.split_at(rest.len() - digits);
-    let seq = std::str::from_utf8(number).ok()?.parse().ok()?;
-    rest.ends_with(SEQ).then(|| Seal {
-        seq,
-        prev,
-        hash,
-        intact: RecordHash::of(covered) == hash,
-    })
+/// How many bytes a `trace_healed` record explains.
+fn healed_bytes(line: &[u8]) -> Option<u64> {
+    match serde_json::from_slice::<OmniMessage>(line).ok()?.body {
+        Body::EventMsg(EventMsg::TraceHealed { bytes }) => Some(bytes),
+        _ => None,
+    }
 }

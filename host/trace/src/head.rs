@@ -9,8 +9,8 @@ use floe_protocol::{Home, SessionId};
 use serde::{Deserialize, Serialize};
 
 use crate::TraceError;
-use crate::chain::RecordHash;
 use crate::files::create_folder;
+use crate::seal::RecordHash;
 
 /// The last record of a Session's Trace.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -15,6 +15,7 @@ mod head;
 mod lines;
 mod list;
 mod read;
+mod seal;
 mod show;
 mod verify;
 mod visible;

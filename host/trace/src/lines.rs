@@ -66,3 +66,25 @@ impl<R: BufRead> Lines<R> {
         }))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_numbered_and_a_last_one_without_a_newline_is_marked() {
+        let mut lines = Lines::new(io::BufReader::with_capacity(2, &b"abc\n\nde"[..]));
+        let mut seen = Vec::new();
+        while let Some(line) = lines.next().unwrap() {
+            seen.push((line.number, line.bytes.to_vec(), line.ended));
+        }
+        assert_eq!(
+            seen,
+            [
+                (1, b"abc".to_vec(), true),
+                (2, b"".to_vec(), true),
+                (3, b"de".to_vec(), false)
+            ]
+        );
+    }
+}

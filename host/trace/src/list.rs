@@ -8,10 +8,10 @@ use floe_protocol::{AgentId, Body, Home, OmniMessage, SessionId, SessionMeta, So
 use serde::Serialize;
 
 use crate::TraceError;
-use crate::chain::{RecordHash, unseal};
 use crate::files::all;
 use crate::head::Head;
 use crate::read::{last_record, open};
+use crate::seal::{RecordHash, unseal};
 
 /// How a Session stands, by its Trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -157,5 +157,81 @@ fn last_line(path: &Path) -> io::Result<Option<Vec<u8>>> {
             None if start == 0 => return Ok(Some(tail)),
             None => length *= 4,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::OpenOptions;
+    use std::io::Write;
+
+    use floe_protocol::{ApprovalMode, Mode, ModelMsg};
+
+    use super::*;
+    use crate::TraceWriter;
+
+    fn begin(home: &Home, session: &str) -> TraceWriter {
+        let mut writer = TraceWriter::create(home, &AgentId::default(), &session.parse().unwrap());
+        let meta = SessionMeta {
+            session_id: session.to_owned(),
+            provider: None,
+            model_id: Some("script:a.yaml".to_owned()),
+            model_context_window: "unknown".into(),
+            system_prompt: "x".repeat(50_000),
+            agent_state: String::new(),
+            workspace: "/home/ada/engine".to_owned(),
+            source: Some(Source::Call),
+            mode: Mode::Build,
+            approval_mode: ApprovalMode::AllowAll,
+        };
+        writer
+            .append(&OmniMessage::new(Body::SessionMeta(meta)))
+            .unwrap();
+        writer
+    }
+
+    #[test]
+    fn traces_are_listed_newest_first_with_what_they_are_and_how_they_stand() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = Home::new(folder.path());
+        assert_eq!(list(&home).unwrap(), []);
+        let mut ended = begin(&home, "session-1");
+        let large = ModelMsg::user_text("y".repeat(100_000));
+        ended.append(&OmniMessage::model(large)).unwrap();
+        ended.sync().unwrap();
+        drop(ended);
+        let mut interrupted = begin(&home, "session-2");
+        interrupted.sync().unwrap();
+        interrupted.rotate().unwrap();
+        let text = OmniMessage::model(ModelMsg::user_text("z"));
+        interrupted.append(&text).unwrap();
+        let path = interrupted.path().unwrap().to_owned();
+        drop(interrupted);
+        let mut file = OpenOptions::new().append(true).open(path).unwrap();
+        file.write_all(b"{\"torn").unwrap();
+        let running = begin(&home, "session-3");
+
+        let mut listed = list(&home).unwrap();
+        // Those of one millisecond are ordered by their names.
+        let names: Vec<_> = listed.iter().map(|trace| trace.session.as_str()).collect();
+        assert_eq!(names, ["session-3", "session-2", "session-1"]);
+        let stands: Vec<_> = listed
+            .iter()
+            .map(|trace| (trace.state, trace.records, trace.files.len()))
+            .collect();
+        assert_eq!(
+            stands,
+            [
+                (TraceState::Running, 1, 1),
+                (TraceState::Interrupted, 2, 2),
+                (TraceState::Ended, 2, 1),
+            ]
+        );
+        let first = listed.pop().unwrap();
+        assert_eq!(first.workspace.as_deref(), Some("/home/ada/engine"));
+        assert_eq!(first.model.as_deref(), Some("script:a.yaml"));
+        assert_eq!(first.source, Some(Source::Call));
+        assert!(first.started.is_some());
+        drop(running);
     }
 }

@@ -7,8 +7,8 @@ use std::path::Path;
 use floe_protocol::OmniMessage;
 
 use crate::TraceError;
-use crate::chain::{RecordHash, unseal};
 use crate::lines::Lines;
+use crate::seal::{RecordHash, unseal};
 use crate::writer::Torn;
 
 /// One record.

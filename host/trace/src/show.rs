@@ -169,3 +169,123 @@ fn event(event: &EventMsg) -> (&'static str, String) {
         ),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+    use floe_protocol::{
+        ApprovalDecision, ApprovalMode, DecidedBy, Decision, DecisionKind, Mode, Scope, StopReason,
+        TokenCount,
+    };
+
+    use super::*;
+
+    fn line(body: Body) -> String {
+        show(&Record {
+            line: 1,
+            seq: Some(0),
+            intact: true,
+            message: OmniMessage {
+                timestamp: "2026-11-30T09:00:00.000Z".into(),
+                body,
+                origin: Vec::new(),
+            },
+        })
+    }
+
+    #[test]
+    fn a_record_is_one_line_with_its_time_its_kind_and_its_gist() {
+        let lines = [
+            line(Body::SessionMeta(SessionMeta {
+                session_id: "session-1".into(),
+                provider: None,
+                model_id: None,
+                model_context_window: "unknown".into(),
+                system_prompt: String::new(),
+                agent_state: String::new(),
+                workspace: "/home/ada/engine".into(),
+                source: None,
+                mode: Mode::Build,
+                approval_mode: ApprovalMode::AllowAll,
+            })),
+            line(Body::ModelMsg(ModelMsg::user_text("mend it\n"))),
+            line(Body::ModelMsg(ModelMsg::ToolCall {
+                name: "exec_command".into(),
+                arguments: "{\"cmd\":\"make\"}".into(),
+                tool_call_id: "c1".into(),
+                stop_reason: StopReason::Completed,
+                fidelity: None,
+            })),
+            line(Body::EventMsg(EventMsg::ApprovalDecision(
+                ApprovalDecision {
+                    decision: Decision::Deny,
+                    tool_call_id: "c1".into(),
+                    tool: "exec_command".into(),
+                    kind: DecisionKind::Call,
+                    mode: ApprovalMode::AllowAll,
+                    by: DecidedBy::Gate,
+                    gate: Some("surface".into()),
+                    rule: None,
+                    scope: Scope::Once,
+                    arguments_sha256: String::new(),
+                    tool_sha256: None,
+                    capabilities: Vec::new(),
+                    waited_ms: 0,
+                },
+            ))),
+            line(Body::ModelMsg(ModelMsg::ToolCallOutput {
+                role: Role::User,
+                output: "a\u{1b}[31mb".into(),
+                images: None,
+                tool_call_id: "c1".into(),
+                stop_reason: StopReason::Failed,
+                facts: Some(Facts {
+                    exit_code: Some(2),
+                    ..Facts::default()
+                }),
+            })),
+            line(Body::EventMsg(EventMsg::TokenUsage {
+                session: TokenCount {
+                    total: 30,
+                    ..TokenCount::default()
+                },
+                request: TokenCount {
+                    total: 12,
+                    ..TokenCount::default()
+                },
+            })),
+            line(Body::EventMsg(EventMsg::RequestBegin {})),
+            line(Body::EventMsg(EventMsg::TraceHealed { bytes: 41 })),
+        ];
+        expect![[r#"
+            2026-11-30T09:00:00.000Z  session_meta        session-1 in /home/ada/engine, no model, build, allow-all
+            2026-11-30T09:00:00.000Z  text                user: mend it\n
+            2026-11-30T09:00:00.000Z  tool_call           exec_command {"cmd":"make"}
+            2026-11-30T09:00:00.000Z  approval_decision   deny exec_command by gate (allow-all), gate surface
+            2026-11-30T09:00:00.000Z  tool_call_output    failed, exit code 2: a\u{1b}[31mb
+            2026-11-30T09:00:00.000Z  token_usage         12 for this request, 30 so far
+            2026-11-30T09:00:00.000Z  request_begin
+            2026-11-30T09:00:00.000Z  trace_healed        ended a torn line of 41 bytes
+        "#]].assert_eq(&(lines.join("\n") + "\n"));
+    }
+
+    #[test]
+    fn a_long_text_is_cut_between_characters() {
+        let shown = line(Body::ModelMsg(ModelMsg::user_text("é".repeat(1000))));
+        assert!(shown.ends_with("é…"));
+        assert!(shown.chars().count() < 220);
+    }
+
+    #[test]
+    fn a_record_whose_hash_is_wrong_is_marked() {
+        let mut record = Record {
+            line: 1,
+            seq: None,
+            intact: true,
+            message: OmniMessage::model(ModelMsg::user_text("x")),
+        };
+        assert!(!show(&record).contains("[changed]"));
+        record.intact = false;
+        assert!(show(&record).contains("[changed] user: x"));
+    }
+}

@@ -9,10 +9,10 @@ use std::time::Duration;
 use floe_protocol::{AgentId, EventMsg, Home, OmniMessage, SessionId};
 
 use crate::TraceError;
-use crate::chain::{RecordHash, seal};
 use crate::files::{FileName, create_folder, of_session, path_of_today};
 use crate::head::{Head, sync_folder};
 use crate::read::last_record;
+use crate::seal::{RecordHash, seal};
 
 /// Buffers above this are given back after a record.
 const KEPT_BUFFER: usize = 1024 * 1024;
@@ -102,7 +102,7 @@ impl TraceWriter {
         writer.current = Some(Current {
             file,
             path: path.clone(),
-            fresh: false,
+            fresh: true,
         });
         let mut last = end.last;
         for path in files.iter().rev().skip(1) {
@@ -144,23 +144,10 @@ impl TraceWriter {
     pub fn sync(&mut self) -> Result<Option<Head>, TraceError> {
         self.heal()?;
         self.close_gap()?;
-        let (Some(current), Some(last)) = (&mut self.current, self.seq.checked_sub(1)) else {
+        let Some(last) = self.seq.checked_sub(1) else {
             return Ok(None);
         };
-        current
-            .file
-            .sync_all()
-            .map_err(TraceError::io("sync", &current.path))?;
-        if current.fresh {
-            let day = current.path.parent().unwrap_or(self.home.root());
-            for folder in day
-                .ancestors()
-                .take_while(|folder| folder.starts_with(self.home.root()))
-            {
-                sync_folder(folder).map_err(TraceError::io("sync", folder))?;
-            }
-            current.fresh = false;
-        }
+        self.sync_file()?;
         let head = Head {
             session: self.session.to_string(),
             seq: last,
@@ -173,11 +160,8 @@ impl TraceWriter {
     /// Ends the current file: the next record begins the next one. The chain goes on across it.
     pub fn rotate(&mut self) -> Result<(), TraceError> {
         self.heal()?;
-        if let Some(current) = self.current.take() {
-            current
-                .file
-                .sync_all()
-                .map_err(TraceError::io("sync", &current.path))?;
+        self.sync_file()?;
+        if self.current.take().is_some() {
             self.index += 1;
         }
         Ok(())
@@ -196,6 +180,29 @@ impl TraceWriter {
     /// Bytes of the torn line that [`TraceWriter::resume`] ended, where it did.
     pub fn healed(&self) -> Option<u64> {
         self.healed
+    }
+
+    /// Makes the current file durable, and its name and the folders above it where they are new.
+    fn sync_file(&mut self) -> Result<(), TraceError> {
+        let Some(current) = &mut self.current else {
+            return Ok(());
+        };
+        current
+            .file
+            .sync_all()
+            .map_err(TraceError::io("sync", &current.path))?;
+        if current.fresh {
+            let root = self.home.root();
+            let day = current.path.parent().unwrap_or(root);
+            for folder in day
+                .ancestors()
+                .take_while(|folder| folder.starts_with(root))
+            {
+                sync_folder(folder).map_err(TraceError::io("sync", folder))?;
+            }
+            current.fresh = false;
+        }
+        Ok(())
     }
 
     /// Ends a torn line and says so in the next record.
@@ -222,18 +229,19 @@ impl TraceWriter {
     }
 
     fn warn_of_cut_end(&mut self) -> Result<(), TraceError> {
-        let Some(head) = Head::load(&self.home, &self.session)? else {
-            return Ok(());
+        let (code, message) = match Head::load(&self.home, &self.session) {
+            Ok(Some(head)) if head.seq >= self.seq => {
+                let message = format!(
+                    "the Trace ended after {} records; its head, {}, was record {}",
+                    self.seq, head.hash, head.seq
+                );
+                ("trace_cut_off", message)
+            }
+            Ok(_) => return Ok(()),
+            Err(error) => ("trace_head_unreadable", error.to_string()),
         };
-        if head.seq < self.seq {
-            return Ok(());
-        }
-        let message = format!(
-            "the Trace ended after {} records; its head, {}, was record {}",
-            self.seq, head.hash, head.seq
-        );
         self.append(&OmniMessage::event(EventMsg::Warning {
-            code: "trace_cut_off".to_owned(),
+            code: code.to_owned(),
             message,
         }))
     }
@@ -328,3 +336,6 @@ fn lock(file: &File, path: &Path) -> Result<(), TraceError> {
         path: path.to_owned(),
     })
 }
+
+#[cfg(test)]
+mod tests;
