@@ -26,9 +26,12 @@ ENGINE := Cargo.lock $(shell find host/protocol/src host/runtime/src host/cli -n
 # The same packages and features everywhere, so that nothing is built twice.
 WORKSPACE := --workspace --features floe-cli/embed
 
+# The workspaces that are built for wasm32-wasip1.
+GUESTS := plugins plugins/contract tests/guests
+
 say = @printf 'make: %s\n' "$(1)"
 
-.PHONY: help setup components build run test test-contract lint fix bench install advisories fuzz clean force
+.PHONY: help setup components guests build run test test-contract lint fix bench install advisories fuzz clean force
 
 help: ## Lists the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -49,14 +52,18 @@ $(COMPONENTS): $(CORES) $(ENGINE)
 
 components: $(COMPONENTS) ## Builds the tools and makes components of them.
 
+guests: setup ## Builds the guests that the tests need.
+	$(call say,test: compiling guests)
+	@$(GUEST_CARGO) build --quiet --manifest-path tests/guests/Cargo.toml --examples --release --target wasm32-wasip1
+
 build: components ## Builds the binary, with the tools in it.
 	$(call say,host: compiling)
 	@cargo build --quiet $(WORKSPACE)
 
 run: build ## Runs a sandboxed session on the example project.
-	@examples/run fix-the-build
+	@examples/run.sh $(FLOE)
 
-test: build ## Runs the tests.
+test: build guests ## Runs the tests.
 	$(call say,test: host)
 	@cargo test --quiet $(WORKSPACE)
 	$(call say,test: tools)
@@ -71,7 +78,7 @@ test-contract: components $(CARGO_COMPONENT) $(COMPONENTIZE_PY) ## Builds a tool
 lint: components $(CARGO_DENY) ## Checks formatting, lints, documentation, licences and sources.
 	$(call say,lint: formatting)
 	@cargo fmt --all --check
-	@cargo fmt --all --check --manifest-path plugins/Cargo.toml
+	@for workspace in $(GUESTS); do cargo fmt --all --check --manifest-path $$workspace/Cargo.toml; done
 	$(call say,lint: clippy)
 	@cargo clippy --quiet $(WORKSPACE) --all-targets -- -D warnings
 	@$(GUEST_CARGO) clippy --quiet --manifest-path plugins/Cargo.toml --workspace --all-targets -- -D warnings
@@ -80,11 +87,11 @@ lint: components $(CARGO_DENY) ## Checks formatting, lints, documentation, licen
 	@RUSTDOCFLAGS='-D warnings' $(GUEST_CARGO) doc --quiet --no-deps --manifest-path plugins/Cargo.toml --workspace
 	$(call say,lint: licences, bans and sources)
 	@$(CARGO_DENY) --log-level error check licenses bans sources
-	@$(CARGO_DENY) --log-level error --manifest-path plugins/Cargo.toml check --config deny.toml licenses bans sources
+	@$(CARGO_DENY) --log-level error --manifest-path plugins/Cargo.toml --config deny.toml check licenses bans sources
 
 fix: ## Formats the code.
 	@cargo fmt --all
-	@cargo fmt --all --manifest-path plugins/Cargo.toml
+	@for workspace in $(GUESTS); do cargo fmt --all --manifest-path $$workspace/Cargo.toml; done
 
 bench: build ## Measures, beside the goals.
 	@cargo bench --features floe-cli/embed -p floe-tests
@@ -94,7 +101,7 @@ install: components ## Installs the binary with cargo, optimised.
 
 advisories: $(CARGO_DENY) ## Checks dependencies against the advisory database (needs the network).
 	@$(CARGO_DENY) check advisories
-	@$(CARGO_DENY) --manifest-path plugins/Cargo.toml check --config deny.toml advisories
+	@$(CARGO_DENY) --manifest-path plugins/Cargo.toml --config deny.toml check advisories
 
 clean: ## Removes what was built; the caches outside the repository stay.
 	@rm -rf target

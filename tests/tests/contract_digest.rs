@@ -16,14 +16,20 @@ fn digest(folder: &Path) -> String {
     let mut hash = Sha256::new();
     for file in files {
         let contents = std::fs::read(&file).expect("a file of wit/ can be read");
-        hash.update(file.file_name().expect("a file has a name").as_encoded_bytes());
+        hash.update(
+            file.file_name()
+                .expect("a file has a name")
+                .as_encoded_bytes(),
+        );
         hash.update(format!("\0{}\0", contents.len()));
         hash.update(contents);
     }
-    hash.finalize().iter().fold(String::new(), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
+    hash.finalize()
+        .iter()
+        .fold(String::new(), |mut text, byte| {
+            let _ = write!(text, "{byte:02x}");
+            text
+        })
 }
 
 #[test]

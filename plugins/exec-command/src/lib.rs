@@ -48,11 +48,19 @@ impl Tool for ExecCommand {
         .truncation(Truncation::HeadTail)
     }
 
-    fn run(arguments: Arguments, _context: &Context) -> Result<Outcome, Failure> {
+    fn run(arguments: Arguments, context: &Context) -> Result<Outcome, Failure> {
         if arguments.cmd.is_empty() {
             return Ok(Outcome::missing_argument("cmd", NAME));
         }
-        let window = window(arguments.yield_time_ms, cancellation::remaining());
+        let default_ms = if is_one_shot(context) {
+            f64::INFINITY
+        } else {
+            YIELD_DEFAULT_MS
+        };
+        let window = window(
+            arguments.yield_time_ms.unwrap_or(default_ms),
+            cancellation::remaining(),
+        );
         match command(&arguments).spawn() {
             Ok(session) => follow(&session, window),
             Err(failure) => Ok(Outcome::failed(spawn_error(&failure))),
@@ -83,15 +91,20 @@ fn follow(session: &CommandSession, window: Duration) -> Result<Outcome, Failure
     }
 }
 
+/// True where nobody could reach the command after this call, so that leaving it running would be to lose it.
+fn is_one_shot(context: &Context) -> bool {
+    context
+        .metadata
+        .iter()
+        .any(|(name, value)| name == "one-shot" && value == "true")
+}
+
 /// The time to wait: what was asked for, but at least 250 ms, and otherwise at most what the call has left less a second.
-fn window(asked_ms: Option<f64>, remaining: Option<Duration>) -> Duration {
-    let asked = asked_ms
-        .filter(|asked| asked.is_finite())
-        .unwrap_or(YIELD_DEFAULT_MS);
+fn window(asked_ms: f64, remaining: Option<Duration>) -> Duration {
     let most = remaining.map_or(f64::from(u32::MAX), |remaining| {
         remaining.as_secs_f64() * 1000.0 - RESERVE_MS
     });
-    Duration::from_millis(asked.min(most).max(YIELD_LEAST_MS) as u64)
+    Duration::from_millis(asked_ms.min(most).max(YIELD_LEAST_MS) as u64)
 }
 
 fn spawn_error(failure: &Failure) -> String {
@@ -111,27 +124,36 @@ fn running_note(process_id: &str) -> String {
 mod tests {
     use super::*;
 
-    fn milliseconds(asked: Option<f64>, remaining: Option<u64>) -> u128 {
+    fn milliseconds(asked: f64, remaining: Option<u64>) -> u128 {
         window(asked, remaining.map(Duration::from_millis)).as_millis()
     }
 
     #[test]
-    fn a_window_is_a_minute_unless_another_is_asked_for() {
-        assert_eq!(milliseconds(None, Some(120_000)), 60_000);
-        assert_eq!(milliseconds(Some(5_000.0), Some(120_000)), 5_000);
-    }
-
-    #[test]
     fn a_window_is_at_least_250_ms() {
-        assert_eq!(milliseconds(Some(0.0), Some(120_000)), 250);
-        assert_eq!(milliseconds(Some(-3.0), None), 250);
-        assert_eq!(milliseconds(None, Some(200)), 250);
+        assert_eq!(milliseconds(0.0, Some(120_000)), 250);
+        assert_eq!(milliseconds(-3.0, None), 250);
+        assert_eq!(milliseconds(YIELD_DEFAULT_MS, Some(200)), 250);
     }
 
     #[test]
     fn a_window_ends_a_second_before_the_call_does() {
-        assert_eq!(milliseconds(Some(500_000.0), Some(120_000)), 119_000);
-        assert_eq!(milliseconds(Some(500_000.0), None), 500_000);
+        assert_eq!(milliseconds(YIELD_DEFAULT_MS, Some(120_000)), 60_000);
+        assert_eq!(milliseconds(500_000.0, Some(120_000)), 119_000);
+        assert_eq!(milliseconds(500_000.0, None), 500_000);
+        assert_eq!(milliseconds(f64::INFINITY, None), u128::from(u32::MAX));
+    }
+
+    #[test]
+    fn only_the_host_says_that_a_call_is_the_only_one() {
+        let mut context = Context {
+            tool_call_id: "c1".into(),
+            session_id: "s1".into(),
+            workspace_dir: "/workspace".into(),
+            metadata: vec![],
+        };
+        assert!(!is_one_shot(&context));
+        context.metadata.push(("one-shot".into(), "true".into()));
+        assert!(is_one_shot(&context));
     }
 
     #[test]

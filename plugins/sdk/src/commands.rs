@@ -150,7 +150,7 @@ impl CommandSession {
     /// Sends `SIGINT`, `SIGTERM` or `SIGKILL` to the command and its children.
     ///
     /// # Errors
-    /// `invalid-argument` for another name.
+    /// `invalid` for another name.
     pub fn send_signal(&self, name: &str) -> Result<(), Failure> {
         self.0.send_signal(name)
     }

@@ -29,7 +29,7 @@ pub fn list_directory(path: &str) -> Result<Vec<Entry>, Failure> {
 /// Up to `length` bytes of a regular file from `offset` on; fewer at its end.
 ///
 /// # Errors
-/// As the module says; `is-directory` and `special-file` for what is not a regular file.
+/// As the module says; `is-directory` and `not-a-file` for what is not a regular file.
 pub fn read_range(path: &str, offset: u64, length: u32) -> Result<BytesRange, Failure> {
     host::read_range(path, offset, length)
 }
@@ -109,7 +109,7 @@ impl Walk {
     /// Starts a walk.
     ///
     /// # Errors
-    /// As the module says; `invalid-argument` for a glob that does not parse.
+    /// As the module says; `invalid` for a glob that does not parse.
     pub fn open(options: &WalkOptions) -> Result<Walk, Failure> {
         host::Walk::open(options).map(Walk)
     }

@@ -1,12 +1,15 @@
 //! The echo tool with cargo-component 0.21, which generates `bindings` from the wit folder at each build.
 
 #[allow(warnings)]
+#[rustfmt::skip]
 mod bindings;
 
-use bindings::exports::floe::tool::builtin_tool::{ExecutionContext, Failure, Guest, Permission, ToolDefinition, ToolResult};
+use bindings::exports::floe::tool::builtin_tool::{
+    ExecutionContext, Failure, Guest, Permission, ToolDefinition, ToolResult,
+};
 use bindings::floe::tool::types::ModelClass;
 use bindings::floe::tool::{output, workspace};
-use serde_json::{Value, json};
+use serde_json::{json, Value};
 
 struct Echo;
 
@@ -35,7 +38,8 @@ impl Guest for Echo {
     }
 
     fn execute(arguments: String, _context: ExecutionContext) -> Result<ToolResult, Failure> {
-        let arguments: Value = serde_json::from_str(&arguments).expect("the host checks the arguments");
+        let arguments: Value =
+            serde_json::from_str(&arguments).expect("the host checks the arguments");
         output::write("echo: ");
         output::write(arguments["text"].as_str().unwrap_or_default());
         output::write("\n");

@@ -2,7 +2,9 @@
 
 wit_bindgen::generate!({ path: "../wit", world: "echo", generate_all });
 
-use exports::floe::tool::builtin_tool::{ExecutionContext, Failure, Guest, Permission, ToolDefinition, ToolResult};
+use exports::floe::tool::builtin_tool::{
+    ExecutionContext, Failure, Guest, Permission, ToolDefinition, ToolResult,
+};
 use floe::tool::types::ModelClass;
 use floe::tool::{output, workspace};
 use serde_json::{Value, json};
@@ -34,7 +36,8 @@ impl Guest for Echo {
     }
 
     fn execute(arguments: String, _context: ExecutionContext) -> Result<ToolResult, Failure> {
-        let arguments: Value = serde_json::from_str(&arguments).expect("the host checks the arguments");
+        let arguments: Value =
+            serde_json::from_str(&arguments).expect("the host checks the arguments");
         output::write("echo: ");
         output::write(arguments["text"].as_str().unwrap_or_default());
         output::write("\n");
