@@ -7,6 +7,8 @@
 
 mod cleaner;
 mod decoder;
+#[cfg(test)]
+mod doubles;
 mod environment;
 mod error;
 mod input;
@@ -16,6 +18,8 @@ mod ring;
 mod session;
 mod sessions;
 mod spec;
+#[cfg(test)]
+mod tests;
 
 pub use environment::{DEFAULT_ALLOWED, EnvironmentOptions, HARDENED};
 pub use error::CommandError;

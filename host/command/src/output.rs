@@ -259,6 +259,3 @@ pub(crate) fn deadline_after(wait: Duration) -> Instant {
     const YEAR: Duration = Duration::from_secs(365 * 24 * 3600);
     Instant::now() + wait.min(YEAR)
 }
-
-#[cfg(test)]
-mod tests;

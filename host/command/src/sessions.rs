@@ -138,7 +138,6 @@ impl CommandSessions {
             working_directory: directory,
             environment: base.compose(&spec.environment, &self.launcher.environment())?,
             terminal: spec.terminal.then_some(TERMINAL_SIZE),
-            extra_files: Vec::new(),
         };
         let launcher = Arc::clone(&self.launcher);
         let launched = self

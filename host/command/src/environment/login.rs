@@ -114,7 +114,6 @@ async fn ask(
         working_directory: PathBuf::new(),
         environment: environment.into_iter().collect(),
         terminal: None,
-        extra_files: files,
     };
     let starting = Arc::clone(launcher);
     let launched = runtime

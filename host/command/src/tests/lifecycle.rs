@@ -1,0 +1,361 @@
+//! What ends when, and what is left.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crate::doubles::{House, LONG, Notes, gone, is_alive, read_to_end, read_until};
+use crate::{CommandError, CommandSpec, Status};
+
+fn pid_in(text: &str) -> u32 {
+    text.lines()
+        .find_map(|line| line.trim().parse().ok())
+        .expect("a pid was printed")
+}
+
+#[tokio::test]
+async fn a_child_left_behind_does_not_hold_the_command_and_ends_with_it() {
+    let house = House::new();
+    let started = Instant::now();
+    let session = house
+        .sessions
+        .spawn(CommandSpec::shell("sleep 100 & echo $!; echo hello"))
+        .await
+        .unwrap();
+    let (text, _) = read_to_end(&session).await;
+    assert!(started.elapsed() < Duration::from_secs(5));
+    assert!(text.ends_with("hello\n"));
+    assert_eq!(session.status(), Status::Exited(0));
+    gone(pid_in(&text)).await;
+}
+
+#[tokio::test]
+async fn late_output_of_a_child_ends_with_the_command() {
+    let house = House::new();
+    let session = house
+        .sessions
+        .spawn(CommandSpec::shell("(sleep 30; echo late) & echo early"))
+        .await
+        .unwrap();
+    assert_eq!(read_to_end(&session).await.0, "early\n");
+}
+
+#[tokio::test]
+async fn process_substitution_does_not_hold_the_command() {
+    let house = House::new();
+    let script = "exec > >(cat) 2>&1; echo hi; sleep 0.1";
+    let session = house
+        .sessions
+        .spawn(CommandSpec::shell(script))
+        .await
+        .unwrap();
+    assert_eq!(read_to_end(&session).await.0, "hi\n");
+}
+
+#[tokio::test]
+async fn dropping_the_handle_of_a_session_that_was_not_kept_ends_the_command() {
+    let house = House::new();
+    let session = house
+        .sessions
+        .spawn(CommandSpec::shell("sleep 100 & echo $!; wait"))
+        .await
+        .unwrap();
+    let id = session.process_id().to_owned();
+    let pid = pid_in(&read_until(&session, "\n").await);
+    assert!(is_alive(pid));
+    assert_eq!(house.sessions.list().len(), 1);
+    drop(session);
+    gone(pid).await;
+    assert!(house.sessions.list().is_empty());
+    assert!(matches!(
+        house.sessions.attach(&id),
+        Err(CommandError::NotFound { .. })
+    ));
+}
+
+#[tokio::test]
+async fn a_kept_session_survives_its_handle_and_is_found_by_its_id() {
+    let house = House::new();
+    let session = house
+        .sessions
+        .spawn(CommandSpec::shell("read x; echo got $x"))
+        .await
+        .unwrap();
+    let id = session.process_id().to_owned();
+    assert!(house.sessions.attach(&id).is_err(), "not kept yet");
+    session.keep(false);
+    assert!(session.is_kept());
+    drop(session);
+    let session = house.sessions.attach(&id).unwrap();
+    session.write_stdin(b"hi\n").await.unwrap();
+    assert_eq!(read_to_end(&session).await.0, "got hi\n");
+    drop(session);
+    let error = house.sessions.attach(&id).unwrap_err();
+    assert_eq!(error.code(), "not-found");
+    assert_eq!(
+        error.to_string(),
+        format!("unknown process_id {id} (the session may have exited and been cleared)")
+    );
+}
+
+#[tokio::test]
+async fn a_kept_session_whose_end_nobody_saw_stays_until_somebody_did() {
+    let house = House::new();
+    let session = house
+        .sessions
+        .spawn(CommandSpec::shell("exit 5"))
+        .await
+        .unwrap();
+    let id = session.process_id().to_owned();
+    session.keep(false);
+    session.ended().await;
+    drop(session);
+    let session = house.sessions.attach(&id).unwrap();
+    assert_eq!(session.status(), Status::Exited(5));
+    assert!(session.read_output(10, LONG).await.unwrap().ended);
+    drop(session);
+    assert!(house.sessions.attach(&id).is_err());
+}
+
+#[tokio::test]
+async fn dropping_a_spawn_that_is_under_way_leaves_no_process() {
+    let house = House::new();
+    {
+        let spawn = house.sessions.spawn(CommandSpec::shell("sleep 100"));
+        tokio::pin!(spawn);
+        // One poll hands the start to a thread; then the caller goes away.
+        let _ = futures_poll_once(spawn.as_mut()).await;
+    }
+    assert!(house.sessions.list().is_empty());
+    // The place was given back.
+    house.sessions.dispose().await;
+}
+
+async fn futures_poll_once<F: Future>(mut future: std::pin::Pin<&mut F>) -> Option<F::Output> {
+    std::future::poll_fn(|context| {
+        std::task::Poll::Ready(match future.as_mut().poll(context) {
+            std::task::Poll::Ready(output) => Some(output),
+            std::task::Poll::Pending => None,
+        })
+    })
+    .await
+}
+
+#[tokio::test]
+async fn after_dispose_everything_is_gone_and_spawn_says_so() {
+    let house = House::new();
+    let session = house
+        .sessions
+        .spawn(CommandSpec::shell("echo $$; sleep 100"))
+        .await
+        .unwrap();
+    let pid = pid_in(&read_until(&session, "\n").await);
+    session.keep(false);
+    house.sessions.dispose().await;
+    gone(pid).await;
+    assert!(house.sessions.list().is_empty());
+    let error = house
+        .sessions
+        .spawn(CommandSpec::shell("true"))
+        .await
+        .unwrap_err();
+    assert_eq!(error.to_string(), "command session manager disposed");
+    // A handle that is still held can tell the end.
+    read_to_end(&session).await;
+    assert_eq!(session.status(), Status::Signaled("SIGKILL".into()));
+}
+
+#[tokio::test]
+async fn dropping_the_registry_ends_what_it_kept() {
+    let house = House::new();
+    let session = house
+        .sessions
+        .spawn(CommandSpec::shell("echo $$; sleep 100"))
+        .await
+        .unwrap();
+    let pid = pid_in(&read_until(&session, "\n").await);
+    session.keep(false);
+    drop(session);
+    assert!(is_alive(pid));
+    drop(house);
+    gone(pid).await;
+}
+
+#[tokio::test]
+async fn exit_codes_and_signals_are_told_apart() {
+    let house = House::new();
+    let exited = |code| Status::Exited(code);
+    let signaled = |name: &str| Status::Signaled(name.into());
+    let cases = [
+        ("exit 0", exited(0)),
+        ("exit 255", exited(255)),
+        ("no-such-program-here", exited(127)),
+        ("touch f; ./f", exited(126)),
+        ("exit 137", exited(137)),
+        ("kill -9 $$", signaled("SIGKILL")),
+        ("kill -TERM $$", signaled("SIGTERM")),
+        ("kill -SYS $$", signaled("SIGSYS")),
+        ("", exited(0)),
+        ("   ", exited(0)),
+    ];
+    for (script, wanted) in cases {
+        let session = house
+            .sessions
+            .spawn(CommandSpec::shell(script))
+            .await
+            .unwrap();
+        read_to_end(&session).await;
+        assert_eq!(session.status(), wanted, "{script}");
+    }
+}
+
+#[tokio::test]
+async fn a_script_reaches_bash_byte_for_byte() {
+    let house = House::new();
+    let script = "cat <<'END'\n! \\ $x `y` \"z\" ä\nEND\nprintf '%s\\n' '!!' \"a\\\\b\" $'t\\tt'";
+    let session = house
+        .sessions
+        .spawn(CommandSpec::shell(script))
+        .await
+        .unwrap();
+    assert_eq!(
+        read_to_end(&session).await.0,
+        "! \\ $x `y` \"z\" ä\n!!\na\\b\nt\tt\n"
+    );
+}
+
+#[tokio::test]
+async fn a_program_with_arguments_meets_no_shell() {
+    let house = House::new();
+    let spec = CommandSpec {
+        command: "printf".into(),
+        args: Some(vec!["%s|".into(), "$HOME".into(), "a b".into(), "*".into()]),
+        ..CommandSpec::default()
+    };
+    let session = house.sessions.spawn(spec).await.unwrap();
+    assert_eq!(read_to_end(&session).await.0, "$HOME|a b|*|");
+    let nameless = CommandSpec {
+        args: Some(vec![]),
+        ..CommandSpec::default()
+    };
+    assert_eq!(
+        house.sessions.spawn(nameless).await.unwrap_err().code(),
+        "invalid-argument"
+    );
+}
+
+#[tokio::test]
+async fn a_working_directory_is_inside_the_workspace_or_refused() {
+    let house = House::new();
+    std::fs::create_dir(house.folder.path().join("sub dir")).unwrap();
+    let canonical = house.folder.path().canonicalize().unwrap();
+    let inside = canonical.join("sub dir").to_str().unwrap().to_owned();
+    for directory in ["sub dir", "./sub dir/", "/workspace/sub dir", &inside] {
+        let spec = CommandSpec {
+            working_directory: Some(directory.into()),
+            ..CommandSpec::shell("basename \"$PWD\"")
+        };
+        let session = house.sessions.spawn(spec).await.unwrap();
+        assert_eq!(read_to_end(&session).await.0, "sub dir\n", "{directory}");
+    }
+    for (directory, code) in [
+        ("..", "outside-workspace"),
+        ("/etc", "outside-workspace"),
+        ("", "outside-workspace"),
+        ("nul\0", "outside-workspace"),
+        ("nothing", "not-found"),
+    ] {
+        let spec = CommandSpec {
+            working_directory: Some(directory.into()),
+            ..CommandSpec::shell("true")
+        };
+        assert_eq!(
+            house.sessions.spawn(spec).await.unwrap_err().code(),
+            code,
+            "{directory:?}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn the_end_of_a_command_that_was_kept_for_it_is_announced_once_with_its_last_output() {
+    let notes = Arc::new(Notes::default());
+    let house = House::with(|options| options.observer = Arc::clone(&notes) as _);
+    let session = house
+        .sessions
+        .spawn(CommandSpec::shell("read x; seq 1 2000; exit 2"))
+        .await
+        .unwrap();
+    session.keep(true);
+    session.write_stdin(b"\n").await.unwrap();
+    session.ended().await;
+    // The announcement follows the end.
+    while notes.ended.lock().unwrap().is_empty() {
+        tokio::task::yield_now().await;
+    }
+    session.keep(true);
+    let ended = notes.ended.lock().unwrap();
+    assert_eq!(ended.len(), 1);
+    assert_eq!(ended[0].process_id, session.process_id());
+    assert_eq!(ended[0].label, "read x; seq 1 2000; exit 2");
+    assert_eq!(ended[0].status, Status::Exited(2));
+    assert_eq!(ended[0].output.chars().count(), 4000);
+    assert!(ended[0].output.ends_with("2000\n") && ended[0].output_cut);
+}
+
+#[tokio::test]
+async fn an_end_before_keep_is_announced_and_a_kill_never() {
+    let notes = Arc::new(Notes::default());
+    let house = House::with(|options| options.observer = Arc::clone(&notes) as _);
+    let early = house
+        .sessions
+        .spawn(CommandSpec::shell("true"))
+        .await
+        .unwrap();
+    early.ended().await;
+    early.keep(true);
+    assert_eq!(notes.ended.lock().unwrap().len(), 1);
+    let killed = house
+        .sessions
+        .spawn(CommandSpec::shell("sleep 100"))
+        .await
+        .unwrap();
+    killed.keep(true);
+    killed.kill();
+    assert_eq!(killed.ended().await, Status::Signaled("SIGKILL".into()));
+    house.sessions.dispose().await;
+    assert_eq!(notes.ended.lock().unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn two_hundred_commands_leave_no_descriptor_and_no_task_behind() {
+    let house = House::new();
+    let session = house
+        .sessions
+        .spawn(CommandSpec::shell("true"))
+        .await
+        .unwrap();
+    read_to_end(&session).await;
+    drop(session);
+    for _ in 0..200 {
+        let session = house
+            .sessions
+            .spawn(CommandSpec::shell("true"))
+            .await
+            .unwrap();
+        read_to_end(&session).await;
+    }
+    assert!(house.sessions.list().is_empty());
+    let tasks = || {
+        tokio::runtime::Handle::current()
+            .metrics()
+            .num_alive_tasks()
+    };
+    for _ in 0..1000 {
+        if tasks() <= 1 {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    // The hourly sweep is the one that stays.
+    assert!(tasks() <= 1, "{} tasks are left", tasks());
+}
