@@ -8,7 +8,7 @@ use std::fs;
 use crate::error::{LayerFailure, SandboxError};
 use crate::layer::LayerName;
 
-/// What is known of the machine.
+/// What is known of the machine, as this thread sees it: it is the one that started the helper.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Facts {
     apparmor_restricts_namespaces: bool,
@@ -21,7 +21,7 @@ struct Facts {
 impl Facts {
     fn read() -> Facts {
         let number = |path: &str| fs::read_to_string(path).ok()?.trim().parse::<u64>().ok();
-        let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+        let status = fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
         Facts {
             apparmor_restricts_namespaces: number(
                 "/proc/sys/kernel/apparmor_restrict_unprivileged_userns",

@@ -34,8 +34,8 @@ fn a_file_outside_the_workspace_can_neither_be_read_nor_changed() {
         "inside/../../outside/canary".to_owned(),
         format!("/proc/self/root{path}"),
         format!("/proc/1/root{path}"),
-        format!("/proc/1/cwd/../outside/canary"),
-        format!("/proc/self/cwd/../outside/canary"),
+        "/proc/1/cwd/../outside/canary".to_owned(),
+        "/proc/self/cwd/../outside/canary".to_owned(),
     ] {
         for attack in [
             "cat",

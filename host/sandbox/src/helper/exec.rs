@@ -333,20 +333,34 @@ fn pointers(strings: &[CString]) -> Vec<*const libc::c_char> {
 }
 
 /// Gives the command the signal state that programs expect: all as the kernel starts them, none blocked. Rust ignores
-/// SIGPIPE, and what is ignored stays so over an exec.
+/// SIGPIPE, hosts ignore others, and what is ignored stays so over an exec.
 fn reset_signals() -> Result<(), Errno> {
-    // SAFETY: all bytes zero is a valid signal set, and an action that is the default one.
-    let (mut none, default): (libc::sigset_t, libc::sigaction) =
-        unsafe { (std::mem::zeroed(), std::mem::zeroed()) };
+    /// The kernel's own `sigaction` is at most four words, and all of them zero is the default action.
+    const DEFAULT: [u64; 4] = [0; 4];
+    const SET_SIZE: usize = 8;
     for signal in 1..=64 {
-        // SAFETY: the action is valid, and nothing is written back. What cannot be changed (SIGKILL, SIGSTOP, the C
-        // library's own) is refused, and is at its default already.
-        unsafe { libc::sigaction(signal, &default, std::ptr::null_mut()) };
+        // SAFETY: the action is as long as the kernel reads, and nothing is written back. The C library's function would
+        // refuse the two signals that it keeps for itself. What cannot be changed (SIGKILL, SIGSTOP) is at its default.
+        unsafe {
+            libc::syscall(
+                libc::SYS_rt_sigaction,
+                signal,
+                DEFAULT.as_ptr(),
+                std::ptr::null_mut::<u64>(),
+                SET_SIZE,
+            )
+        };
     }
-    // SAFETY: the set is valid for writing, then for reading; nothing is written back.
+    let none = 0_u64;
+    // SAFETY: the set is one word of the size given, and nothing is written back.
     let result = unsafe {
-        libc::sigemptyset(&mut none);
-        libc::sigprocmask(libc::SIG_SETMASK, &none, std::ptr::null_mut())
+        libc::syscall(
+            libc::SYS_rt_sigprocmask,
+            libc::SIG_SETMASK,
+            &raw const none,
+            std::ptr::null_mut::<u64>(),
+            SET_SIZE,
+        )
     };
     if result == 0 {
         Ok(())
