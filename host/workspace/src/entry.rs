@@ -1,9 +1,8 @@
 //! What is known about one file, directory or link.
 
-use rustix::fs::{FileType, Stat};
+use rustix::fs::{FileType, OFlags, Stat};
 
 use crate::{Workspace, WorkspaceError};
-use rustix::fs::OFlags;
 
 /// What an entry is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

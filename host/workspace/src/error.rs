@@ -21,7 +21,7 @@ pub enum WorkspaceError {
         path: String,
     },
     /// The operating system does not let the host read it.
-    #[error("\"{path}\" may not be read: the file's permissions do not allow it.")]
+    #[error("\"{path}\" may not be read: its permissions do not allow it.")]
     Denied {
         /// Relative to the Workspace.
         path: String,

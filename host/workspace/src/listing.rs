@@ -7,7 +7,7 @@ use std::os::fd::AsFd;
 use rustix::fs::{AtFlags, Dir, OFlags, statat};
 use rustix::io::Errno;
 
-use crate::root::Place;
+use crate::place::Place;
 use crate::{Entry, Workspace, WorkspaceError};
 
 /// The most entries that one listing returns.

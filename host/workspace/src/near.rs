@@ -5,7 +5,7 @@ use std::os::fd::AsFd;
 use rustix::fs::{Dir, OFlags};
 
 use crate::listing::each_name;
-use crate::root::Place;
+use crate::place::Place;
 use crate::{RelativePath, Workspace};
 
 /// How many suggestions are made.
