@@ -85,7 +85,7 @@ lint: components $(CARGO_DENY) ## Checks formatting, lints, documentation, licen
 	$(call say,lint: documentation)
 	@RUSTDOCFLAGS='-D warnings' cargo doc --quiet --no-deps $(WORKSPACE)
 	@RUSTDOCFLAGS='-D warnings' $(GUEST_CARGO) doc --quiet --no-deps --manifest-path plugins/Cargo.toml --workspace
-	$(call say,lint: licences, bans and sources)
+	$(call say,lint: licences and sources)
 	@$(CARGO_DENY) --log-level error check licenses bans sources
 	@$(CARGO_DENY) --log-level error --manifest-path plugins/Cargo.toml --config deny.toml check licenses bans sources
 
@@ -94,7 +94,7 @@ fix: ## Formats the code.
 	@for workspace in $(GUESTS); do cargo fmt --all --manifest-path $$workspace/Cargo.toml; done
 
 bench: build ## Measures, beside the goals.
-	@cargo bench --features floe-cli/embed -p floe-tests
+	@cargo bench --quiet $(WORKSPACE) --bench '*'
 
 install: components ## Installs the binary with cargo, optimised.
 	@cargo install --quiet --locked --path host/cli --features embed
