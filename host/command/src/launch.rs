@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::io;
 use std::os::fd::AsFd;
+use std::path::PathBuf;
 
 use floe_sandbox::{ConfinedCommand, Control, Event, Sandbox, SandboxError, Signal, Streams};
 use tokio::net::unix::pipe::Receiver;
@@ -11,6 +12,13 @@ use tokio::net::unix::pipe::Receiver;
 pub trait Launch: Send + Sync + 'static {
     /// Starts one. May block for some milliseconds; it is called from a thread that may.
     fn launch(&self, command: &ConfinedCommand) -> Result<Launched, SandboxError>;
+
+    /// As [`Launch::launch`], with `files` of the host readable at their own paths for this one command.
+    fn launch_with_files(
+        &self,
+        command: &ConfinedCommand,
+        files: &[PathBuf],
+    ) -> Result<Launched, SandboxError>;
 
     /// The variables that only the launcher knows: HOME, TMPDIR and where tool chains lie.
     fn environment(&self) -> Vec<(OsString, OsString)>;
@@ -43,7 +51,15 @@ pub trait Hold: AsFd + Send + Sync + std::fmt::Debug {
 
 impl Launch for Sandbox {
     fn launch(&self, command: &ConfinedCommand) -> Result<Launched, SandboxError> {
-        let child = self.spawn(command)?;
+        self.launch_with_files(command, &[])
+    }
+
+    fn launch_with_files(
+        &self,
+        command: &ConfinedCommand,
+        files: &[PathBuf],
+    ) -> Result<Launched, SandboxError> {
+        let child = self.spawn_with_files(command, files)?;
         Ok(Launched {
             streams: child.streams,
             hold: Box::new(child.control),

@@ -26,6 +26,9 @@ pub(crate) enum Unit {
     Byte,
 }
 
+/// The bytes of the longest character.
+const LONGEST_UNIT: usize = 4;
+
 /// What was taken from the ring.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Taken {
@@ -86,15 +89,19 @@ impl Ring {
     /// Takes up to `limit` bytes in order; at least one character if there is one. Stops where something was dropped: the next
     /// call tells how much and goes on behind it.
     pub(crate) fn take(&mut self, limit: usize) -> Taken {
+        let mut taken = Taken::default();
+        let mut left = limit;
         if !self.head.is_empty() {
-            let chunks = self.head.take(limit, self.unit);
-            self.refill();
-            return Taken { chunks, dropped: 0 };
+            taken.chunks = self.head.take(limit, self.unit);
+            left = left.saturating_sub(taken.chunks.iter().map(|chunk| chunk.data.len()).sum());
         }
-        let dropped = std::mem::take(&mut self.dropped);
-        let chunks = self.tail.take(limit, self.unit);
+        let at_gap = self.dropped > 0 && !taken.chunks.is_empty();
+        if self.head.is_empty() && !at_gap && (left >= LONGEST_UNIT || taken.chunks.is_empty()) {
+            taken.dropped = std::mem::take(&mut self.dropped);
+            taken.chunks.extend(self.tail.take(left, self.unit));
+        }
         self.refill();
-        Taken { chunks, dropped }
+        taken
     }
 
     /// The last `limit` characters as text, and whether something lies before them. Takes nothing.

@@ -498,6 +498,7 @@ impl Deref for CommandHandle {
 impl Drop for CommandHandle {
     fn drop(&mut self) {
         let core = &self.session.core;
+        core.name();
         core.handles.fetch_sub(1, Ordering::AcqRel);
         let forgotten = if self.session.is_kept() {
             core.end_told.load(Ordering::Acquire)

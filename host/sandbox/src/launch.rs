@@ -136,9 +136,18 @@ impl Sandbox {
     ///
     /// Returns only when every wall stands and the program has been executed; any failure up to there is the error.
     pub fn spawn(&self, command: &ConfinedCommand) -> Result<Child, SandboxError> {
+        self.spawn_with_files(command, &[])
+    }
+
+    /// As [`Sandbox::spawn`]; this one command may also read `files` of the host, at their own paths. What is missing is left out.
+    pub fn spawn_with_files(
+        &self,
+        command: &ConfinedCommand,
+        files: &[PathBuf],
+    ) -> Result<Child, SandboxError> {
         command.refuse_nul()?;
         match self.tier {
-            Tier::Native => self.spawn_confined(command),
+            Tier::Native => self.spawn_confined(command, files),
             Tier::Unconfined => {
                 let script = self.options.tmp_dir.join(format!(".script-{}", unique()));
                 let plan = Plan::Unconfined(Box::new(command.execution(script.into())));
@@ -170,7 +179,11 @@ impl Sandbox {
         self.session.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn spawn_confined(&self, command: &ConfinedCommand) -> Result<Child, SandboxError> {
+    fn spawn_confined(
+        &self,
+        command: &ConfinedCommand,
+        files: &[PathBuf],
+    ) -> Result<Child, SandboxError> {
         let (plan, user, network) = {
             let mut session = self.session();
             let ground = match &mut session.ground {
@@ -179,8 +192,10 @@ impl Sandbox {
             };
             let policy = &self.options.policy;
             let protected = protected::protected(&self.options.workspace, &ground.survey, policy)?;
+            let mut entries = ground.view.entries.clone();
+            entries.extend(files.iter().filter_map(|file| view::readable_file(file)));
             let plan = Plan::Confined(Box::new(Confined {
-                view: ground.view.entries.clone(),
+                view: entries,
                 workspace: ground.view.workspace.as_path().into(),
                 protected: protected.into_iter().map(Bytes::from).collect(),
                 denied: ground

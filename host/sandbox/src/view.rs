@@ -119,6 +119,18 @@ pub(crate) fn environment(options: &SandboxOptions) -> Vec<(OsString, OsString)>
         .collect()
 }
 
+/// A further file of the host, readable at its own path; nothing where there is no such file.
+pub(crate) fn readable_file(path: &Path) -> Option<Entry> {
+    let source = path.canonicalize().ok().filter(|source| source.is_file())?;
+    // Links on the way to it need not exist in the view; what they lead to would.
+    let target = path.parent()?.canonicalize().ok()?.join(path.file_name()?);
+    Some(Entry::Bind {
+        source: source.into(),
+        target: target.into(),
+        access: Access::Read,
+    })
+}
+
 struct Composer<'a> {
     options: &'a SandboxOptions,
     entries: Vec<Entry>,

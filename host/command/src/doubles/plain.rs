@@ -75,6 +75,14 @@ impl Launch for Plain {
         })
     }
 
+    fn launch_with_files(
+        &self,
+        command: &ConfinedCommand,
+        _: &[PathBuf],
+    ) -> Result<Launched, SandboxError> {
+        self.launch(command)
+    }
+
     fn environment(&self) -> Vec<(OsString, OsString)> {
         vec![
             ("HOME".into(), "/floe/home".into()),

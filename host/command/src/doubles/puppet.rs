@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -95,6 +96,14 @@ impl Launch for Puppets {
                 counted: Mutex::new(false),
             }),
         })
+    }
+
+    fn launch_with_files(
+        &self,
+        command: &ConfinedCommand,
+        _: &[PathBuf],
+    ) -> Result<Launched, SandboxError> {
+        self.launch(command)
     }
 
     fn environment(&self) -> Vec<(OsString, OsString)> {

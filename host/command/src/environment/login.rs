@@ -117,7 +117,7 @@ async fn ask(
     };
     let starting = Arc::clone(launcher);
     let launched = runtime
-        .spawn_blocking(move || starting.launch(&command))
+        .spawn_blocking(move || starting.launch_with_files(&command, &files))
         .await;
     let launched = match launched {
         Ok(Ok(launched)) => launched,
