@@ -389,3 +389,139 @@ fn require_version(tool: &str, place: &str, version: &str) -> Result<(), Admissi
         found: version.to_owned(),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// A component with these imports and this export, each an instance, and a module inside.
+    fn component(imports: &[&str], export: &str) -> Vec<u8> {
+        let imports: String = imports
+            .iter()
+            .map(|name| format!("(import \"{name}\" (instance))"))
+            .collect();
+        let text = format!(
+            "(component {imports} (core module (func)) (instance $tool) (export \"{export}\" (instance $tool)))"
+        );
+        wat::parse_str(text).unwrap()
+    }
+
+    const TOOL: &str = "floe:tool/builtin-tool@0.1.0";
+
+    fn refusal(bytes: &[u8], declared: CapabilitySet) -> AdmissionError {
+        admit("t", bytes, declared).unwrap_err()
+    }
+
+    #[test]
+    fn a_tool_is_let_in_with_what_it_imports_and_declares() {
+        let bytes = component(
+            &[
+                "floe:tool/types@0.1.0",
+                "floe:tool/output@0.1.7",
+                "floe:tool/edits@0.1.0",
+                "wasi:io/streams@0.2.9",
+                "wasi:sockets/tcp@0.2.3",
+                "wasi:http/outgoing-handler@0.2.0",
+            ],
+            TOOL,
+        );
+        let surface = admit("t", &bytes, CapabilitySet::all()).unwrap();
+        assert_eq!(surface.capabilities.names(), ["edits"]);
+        assert_eq!(surface.imports.len(), 6);
+    }
+
+    #[test]
+    fn what_is_not_declared_is_refused_with_its_name() {
+        let bytes = component(&["floe:tool/commands@0.1.0"], TOOL);
+        let refused = refusal(&bytes, CapabilitySet::EMPTY.with(Capability::Edits));
+        assert_eq!(
+            refused.to_string(),
+            "`t` imports `floe:tool/commands@0.1.0` but does not declare the capability `commands`. Add `commands` to its manifest, or build it against a world without it"
+        );
+    }
+
+    #[test]
+    fn an_import_that_nobody_has_is_refused_with_its_name() {
+        for import in [
+            "acme:database/query@1.0.0",
+            "wasi:keyvalue/store@0.2.0",
+            "wasi:cli/environment@0.3.0",
+            "wasi:io/streams",
+            "floe:tool/telepathy@0.1.0",
+            "plain",
+        ] {
+            let refused = refusal(&component(&[import], TOOL), CapabilitySet::all());
+            assert!(
+                matches!(&refused, AdmissionError::UnknownImport { import: named, .. } if named == import),
+                "{refused}"
+            );
+        }
+    }
+
+    #[test]
+    fn another_version_of_the_contract_names_both_versions_and_the_remedy() {
+        let export = component(&[], "floe:tool/builtin-tool@0.2.0");
+        let import = component(&["floe:tool/output@1.0.0"], TOOL);
+        for (bytes, found) in [(export, "0.2.0"), (import, "1.0.0")] {
+            let text = refusal(&bytes, CapabilitySet::all()).to_string();
+            for part in [found, "0.1.x", "Rebuild it against floe:tool@0.1.0"] {
+                assert!(text.contains(part), "{text}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_no_tool_no_component_or_no_wasm_is_told_apart() {
+        let library = component(&[], "acme:library/api@1.0.0");
+        let library = refusal(&library, CapabilitySet::all());
+        assert!(matches!(library, AdmissionError::NotATool { .. }));
+        let module = refusal(b"\0asm\x01\0\0\0", CapabilitySet::all());
+        assert!(matches!(module, AdmissionError::CoreModule { .. }));
+        for (bytes, found) in [
+            (&b""[..], "it is empty"),
+            (b"#!/bin/sh", "23 21 2f 62"),
+            (b"\x7fELF", "7f 45 4c 46"),
+        ] {
+            let text = refusal(bytes, CapabilitySet::all()).to_string();
+            assert!(text.contains(found), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_component_cut_anywhere_is_cut_off() {
+        let bytes = component(&["floe:tool/output@0.1.0"], TOOL);
+        for length in 4..bytes.len() {
+            match admit("t", &bytes[..length], CapabilitySet::all()) {
+                // Between two sections nothing tells that more was to come.
+                Err(AdmissionError::Truncated { .. } | AdmissionError::NotATool { .. }) => {}
+                other => panic!("{length}: {other:?}"),
+            }
+        }
+        assert!(admit("t", &bytes, CapabilitySet::all()).is_ok());
+    }
+
+    #[test]
+    fn a_tool_without_its_functions_has_the_wrong_shape() {
+        let bytes = component(&[], TOOL);
+        let wrong = validate("t", &bytes, WasmFeatures::default()).unwrap_err();
+        assert!(
+            wrong.to_string().contains("has no function `definition`"),
+            "{wrong}"
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_make_it_panic(bytes: Vec<u8>, at: prop::sample::Index, with: u8, length: prop::sample::Index) {
+            let _ = admit("t", &bytes, CapabilitySet::all());
+            let mut damaged = component(&["floe:tool/output@0.1.0"], TOOL);
+            let at = at.index(damaged.len());
+            damaged[at] = with;
+            let _ = admit("t", &damaged, CapabilitySet::all());
+            let _ = validate("t", &damaged, WasmFeatures::default());
+            damaged.truncate(length.index(damaged.len()));
+            let _ = admit("t", &damaged, CapabilitySet::all());
+        }
+    }
+}

@@ -148,15 +148,15 @@ pub enum CallFault {
     },
     /// It did not answer in time.
     #[error(
-        "`{tool}` did not answer `{function}` within {seconds} s; it must answer without waiting for anything"
+        "`{tool}` did not answer `{function}` within {limit:?}; it must answer without waiting for anything"
     )]
     TimedOut {
         /// The component's name.
         tool: String,
         /// What was called.
         function: &'static str,
-        /// The limit.
-        seconds: u64,
+        /// How long it had.
+        limit: Duration,
     },
     /// What it says about itself cannot be used.
     #[error(

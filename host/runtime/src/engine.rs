@@ -126,7 +126,7 @@ mod tests {
 
     #[test]
     fn what_the_build_side_compiles_the_pooled_and_the_plain_engine_load() {
-        let compiled = precompile(b"(component)").unwrap();
+        let compiled = precompile(b"\0asm\x0d\0\x01\0").unwrap();
         for pool in [Some(4), None] {
             let (engine, _) = open(pool).unwrap();
             // SAFETY: the bytes come from `precompile` a few lines up.

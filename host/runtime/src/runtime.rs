@@ -28,7 +28,7 @@ use crate::record::CallRecord;
 use crate::state::{CallSetup, CallState};
 use crate::{definition, result};
 
-/// How long `definition` and `permission-for` may take: they wait for nothing.
+/// How long `definition` and `permission-for` may take by default: they wait for nothing.
 const DESCRIBE_DEADLINE: Duration = Duration::from_secs(10);
 
 /// How a runtime is set up.
@@ -42,16 +42,19 @@ pub struct RuntimeOptions {
     pub running: usize,
     /// Threads that guests run on.
     pub workers: usize,
+    /// How long `definition` and `permission-for` may take.
+    pub describe_deadline: Duration,
 }
 
 impl RuntimeOptions {
-    /// 256 instances, 64 of them running, on two threads.
+    /// 256 instances, 64 of them running, on two threads; ten seconds to describe a tool.
     pub fn new(io: Handle) -> RuntimeOptions {
         RuntimeOptions {
             io,
             pool: Some(DEFAULT_INSTANCES),
             running: 64,
             workers: 2,
+            describe_deadline: DESCRIBE_DEADLINE,
         }
     }
 }
@@ -81,6 +84,7 @@ struct Inner {
     linkers: Arc<Linkers>,
     executor: Executor,
     io: Handle,
+    describe_deadline: Duration,
 }
 
 /// What one entry into a guest needs beside the work.
@@ -121,6 +125,7 @@ impl Runtime {
             allocator,
             executor,
             io: options.io,
+            describe_deadline: options.describe_deadline,
         })))
     }
 
@@ -237,7 +242,7 @@ impl Runtime {
             hosts: Arc::new(Hosts::deny()),
             output: Arc::new(Deny),
             limits: CallLimits {
-                deadline: Some(DESCRIBE_DEADLINE),
+                deadline: Some(self.0.describe_deadline),
                 ..CallLimits::default()
             },
             cancel: CancellationToken::new(),
@@ -261,7 +266,7 @@ impl Runtime {
             Exit::Cancelled | Exit::DeadlineExceeded => Err(CallFault::TimedOut {
                 tool,
                 function,
-                seconds: DESCRIBE_DEADLINE.as_secs(),
+                limit: self.0.describe_deadline,
             }),
         }
     }

@@ -73,7 +73,7 @@ fn execute(arguments: String, _context: ExecutionContext) -> Result<ToolResult, 
             }
         }
         "flood-stderr" => {
-            for line in 0..1_000_000 {
+            for line in 0..20_000 {
                 eprintln!("line {line}");
             }
             panic!("drowned");
@@ -120,6 +120,7 @@ fn allocate() {
 
 /// Each frame takes room in the linear memory.
 #[inline(never)]
+#[allow(unconditional_recursion)] // That is the misdeed.
 fn recurse(above: &[u8; 512]) -> u64 {
     let mut frame = [0_u8; 512];
     frame[usize::from(above[0])] = above[1].wrapping_add(1);
