@@ -55,8 +55,8 @@ pub(crate) struct Ending {
     pub(crate) timed_out: Option<i64>,
     /// True where the person interrupted before the close-out.
     pub(crate) interrupted: bool,
-    /// True where a command ran without the sandbox.
-    pub(crate) unconfined: bool,
+    /// Lines of the host about what it did for the call; they stand before the tool's own note.
+    pub(crate) host_notes: Vec<String>,
     /// What the host knows; `truncated` and `full_output` are filled in here.
     pub(crate) facts: Facts,
 }
@@ -184,9 +184,7 @@ impl CloseOut {
         deltas.retain(|delta| !delta.is_empty());
         body.extend(deltas.iter().map(String::as_str));
 
-        if ending.unconfined {
-            notes.push(UNCONFINED.to_owned());
-        }
+        notes.extend(ending.host_notes);
         notes.extend(ending.returned.note.filter(|note| !note.is_empty()));
         let reported = ending.returned.stop_reason.unwrap_or(StopReason::Completed);
         let stop_reason = if ending.interrupted

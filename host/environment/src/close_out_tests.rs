@@ -240,7 +240,7 @@ fn an_unconfined_command_says_so_before_its_own_note() {
         16000,
         &["x"],
         Ending {
-            unconfined: true,
+            host_notes: vec![UNCONFINED.into()],
             ..reported(StopReason::Failed, "[exit code: 1]")
         },
         &[

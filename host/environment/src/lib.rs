@@ -18,6 +18,8 @@ mod cut;
 mod decision;
 mod digest;
 mod door;
+#[cfg(test)]
+mod door_tests;
 mod environment;
 mod gate;
 mod line;

@@ -15,7 +15,7 @@ use futures_util::FutureExt;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use crate::close_out::{CloseOut, Ending, SelfReport};
+use crate::close_out::{CloseOut, Ending, SelfReport, UNCONFINED};
 use crate::door::Passed;
 use crate::environment::Inner;
 use crate::options::CallSite;
@@ -98,12 +98,17 @@ fn ending(definition: &ToolDefinition, call: Call, interrupted: bool) -> Ending 
         exit_code,
         signal,
         confinement,
+        notes: mut host_notes,
     } = call.facts;
+    if confinement
+        .as_deref()
+        .is_some_and(|confinement| confinement.starts_with("UNCONFINED"))
+    {
+        host_notes.insert(0, UNCONFINED.to_owned());
+    }
     let mut ending = Ending {
         interrupted,
-        unconfined: confinement
-            .as_deref()
-            .is_some_and(|confinement| confinement.starts_with("UNCONFINED")),
+        host_notes,
         facts: Facts {
             exit_code,
             signal,

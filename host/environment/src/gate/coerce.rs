@@ -8,6 +8,8 @@ use super::json::parse_value;
 
 /// Levels of `$ref` that are followed.
 const REFERENCES: usize = 32;
+/// Alternatives that are looked at to find the types of one value; a schema may be anyone's, and may refer to itself.
+const ALTERNATIVES: usize = 64;
 
 /// Coerces the properties of `object` towards `schema`, whose references lie in `root`.
 pub(crate) fn coerce_object(object: &mut Map<String, Value>, schema: &Value, root: &Value) {
@@ -62,7 +64,8 @@ fn coerce_string(text: &str, types: Types) -> Option<Value> {
     match text.trim_start().as_bytes().first()? {
         b'[' if types.accept(Types::ARRAY) => parse_value(text).ok().filter(Value::is_array),
         b'{' if types.accept(Types::OBJECT) => parse_value(text).ok().filter(Value::is_object),
-        b'-' | b'0'..=b'9' => {
+        // The parser would let blanks pass after the number.
+        b'-' | b'0'..=b'9' if text.ends_with(|last: char| last.is_ascii_digit()) => {
             let number: Number = serde_json::from_str(text).ok()?;
             let fits = types.accept(Types::NUMBER)
                 || (types.accept(Types::INTEGER) && (number.is_i64() || number.is_u64()));
@@ -143,10 +146,10 @@ impl Types {
 
     /// The types that a value of this schema may have; all of them where the schema does not say.
     fn of(schema: &Value, root: &Value) -> Types {
-        Types::within(schema, root, REFERENCES)
+        Types::within(schema, root, &mut { ALTERNATIVES })
     }
 
-    fn within(schema: &Value, root: &Value, references: usize) -> Types {
+    fn within(schema: &Value, root: &Value, left: &mut usize) -> Types {
         let schema = resolve(schema, root);
         let listed = |values: &Vec<Value>, of: &dyn Fn(&Value) -> Types| {
             Types(values.iter().fold(0, |set, value| set | of(value).0))
@@ -166,12 +169,18 @@ impl Types {
         if let Some(value) = schema.get("const") {
             return Types::of_value(value);
         }
-        match (alternatives(schema), references) {
-            (Some(alternatives), 1..) => listed(alternatives, &|alternative| {
-                Types::within(alternative, root, references - 1)
-            }),
-            _ => Types::ANY,
+        let Some(alternatives) = alternatives(schema) else {
+            return Types::ANY;
+        };
+        let mut types = Types(0);
+        for alternative in alternatives {
+            if *left == 0 {
+                return Types::ANY;
+            }
+            *left -= 1;
+            types.0 |= Types::within(alternative, root, left).0;
         }
+        types
     }
 
     fn named(name: &str) -> Types {
