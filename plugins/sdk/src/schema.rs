@@ -27,6 +27,9 @@ fn tidy(schema: &mut Value) {
     for key in NOISE {
         object.remove(key);
     }
+    if let Some(Value::String(description)) = object.get_mut("description") {
+        *description = unwrapped(description);
+    }
     drop_null(object);
     if object.get("type").is_some_and(|kind| kind == "object") && object.contains_key("properties")
     {
@@ -44,6 +47,23 @@ fn tidy(schema: &mut Value) {
             _ => {}
         }
     }
+}
+
+/// A comment without the line breaks of the source; empty lines and lists keep theirs.
+fn unwrapped(comment: &str) -> String {
+    let mut text = String::with_capacity(comment.len());
+    for line in comment.lines() {
+        let starts_anew = line.is_empty() || line.starts_with(['-', '*', ' ']);
+        if !text.is_empty() {
+            text.push(if starts_anew || text.ends_with('\n') {
+                '\n'
+            } else {
+                ' '
+            });
+        }
+        text.push_str(line);
+    }
+    text
 }
 
 /// `Option<T>` is `T` or null for schemars; here it is `T`.
@@ -136,6 +156,12 @@ mod tests {
             names,
             ["pattern", "count", "exact", "place", "side", "tags"]
         );
+    }
+
+    #[test]
+    fn a_comment_over_several_lines_becomes_one_sentence() {
+        assert_eq!(unwrapped("one\ntwo\nthree"), "one two three");
+        assert_eq!(unwrapped("one\n\ntwo\n- a\n- b"), "one\n\ntwo\n- a\n- b");
     }
 
     #[test]
