@@ -18,7 +18,7 @@ pub struct Record {
     pub line: u64,
     /// Its number in the Session, from 0; `None` where the line has no seal.
     pub seq: Option<u64>,
-    /// True where the line's hash is right. Whether the record stands in its place is for [`crate::verify`] to say.
+    /// True where the line's hash is right. Whether the record stands in its place is for [`crate::verify()`] to say.
     pub intact: bool,
     /// What it says.
     pub message: OmniMessage,
