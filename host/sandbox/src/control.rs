@@ -21,6 +21,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::SandboxError;
 use crate::layer::Layer;
 use crate::reaper::Helper;
+use crate::waiting::{self, Input};
 
 /// A signal by its number, with the kernel's names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -244,16 +245,18 @@ pub(crate) fn wait_readable(socket: impl AsFd, patience: Option<Duration>) -> io
 pub struct Control {
     socket: OwnedFd,
     ended: OnceLock<Event>,
-    _helper: Helper,
+    input: Input,
+    helper: Helper,
 }
 
 impl Control {
-    pub(crate) fn new(socket: OwnedFd, helper: Helper) -> io::Result<Control> {
+    pub(crate) fn new(socket: OwnedFd, input: Input, helper: Helper) -> io::Result<Control> {
         rustix::io::ioctl_fionbio(&socket, true)?;
         Ok(Control {
             socket,
             ended: OnceLock::new(),
-            _helper: helper,
+            input,
+            helper,
         })
     }
 
@@ -282,6 +285,12 @@ impl Control {
             Ok(Received::Message(..) | Received::End) | Err(_) => Event::SandboxEnded,
         };
         Some(self.ended.get_or_init(|| event).clone())
+    }
+
+    /// Whether some process of the command is blocked reading its standard input. A hint: where the kernel does not tell
+    /// it, the answer is no.
+    pub fn waits_for_input(&self) -> bool {
+        self.ended.get().is_none() && waiting::waits_for(&self.input, self.helper.id())
     }
 
     /// Waits until the command ends.

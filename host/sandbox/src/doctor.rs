@@ -5,10 +5,12 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{Mode, OFlags};
 use serde::{Deserialize, Serialize};
 
+use crate::command::{ConfinedCommand, Program};
 use crate::control::Event;
 use crate::error::SandboxError;
-use crate::launch::{ConfinedCommand, Program, Sandbox, SandboxOptions};
+use crate::launch::Sandbox;
 use crate::layer::{Layer, LayerName, Tier};
+use crate::options::SandboxOptions;
 
 /// What `floe doctor` prints.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

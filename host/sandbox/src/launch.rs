@@ -1,10 +1,9 @@
 //! The host's side: makes a plan, starts the helper with it, and hands back the command's streams and its control.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -14,65 +13,19 @@ use std::time::Duration;
 use rustix::fs::{MemfdFlags, SealFlags};
 use rustix::pipe::{PipeFlags, pipe_with};
 
+use crate::command::{Child, ConfinedCommand, Streams};
 use crate::control::{self, Control, Received, Report, Request};
 use crate::diagnosis;
 use crate::error::SandboxError;
 use crate::helper;
 use crate::layer::{Confinement, Layer, Tier};
-use crate::plan::{Bytes, Confined, Execution, Plan, Run};
-use crate::policy::Policy;
-use crate::protected::{self, Survey};
+use crate::options::SandboxOptions;
+use crate::plan::{Bytes, Confined, Plan};
+use crate::protected;
 use crate::reaper::Helper;
+use crate::survey::{self, Survey};
 use crate::view::{self, View};
-
-/// What a Session's sandbox is made from.
-#[derive(Debug)]
-pub struct SandboxOptions {
-    /// The opened Workspace: its descriptor, not its path, decides what is mounted.
-    pub workspace: OwnedFd,
-    /// The Workspace's canonical path on the host, under which commands see it too (beside `/workspace`).
-    pub workspace_path: PathBuf,
-    /// The folder of the Session that commands see as `$HOME` ([`Sandbox::HOME`]).
-    pub home_dir: PathBuf,
-    /// The folder of the Session that commands see as `/tmp`.
-    pub tmp_dir: PathBuf,
-    /// The folder of the Session that commands see read-only as [`Sandbox::OUTPUTS`].
-    pub outputs_dir: PathBuf,
-    /// What the operator allows.
-    pub policy: Policy,
-    /// The binary whose `main` calls [`crate::helper_main`] first.
-    pub helper: PathBuf,
-    /// The person's home, which commands do not see, except the tool chains in it.
-    pub person_home: Option<PathBuf>,
-    /// The PATH on which tool chains are looked for.
-    pub search_path: OsString,
-    /// Run without walls. Only on the operator's explicit word.
-    pub unconfined: bool,
-}
-
-impl SandboxOptions {
-    /// The defaults: this very binary as the helper, the default policy, the host's own home and PATH, walls up.
-    pub fn new(
-        workspace: OwnedFd,
-        workspace_path: PathBuf,
-        home_dir: PathBuf,
-        tmp_dir: PathBuf,
-        outputs_dir: PathBuf,
-    ) -> Self {
-        SandboxOptions {
-            workspace,
-            workspace_path,
-            home_dir,
-            tmp_dir,
-            outputs_dir,
-            policy: Policy::default(),
-            helper: PathBuf::from("/proc/self/exe"),
-            person_home: std::env::home_dir(),
-            search_path: std::env::var_os("PATH").unwrap_or_default(),
-            unconfined: false,
-        }
-    }
-}
+use crate::waiting::Input;
 
 /// How long the helper may take until the command runs; far beyond what a slow disk needs.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -221,7 +174,7 @@ impl Sandbox {
     /// Finds out and makes what all commands of the Session stand on.
     fn lay_ground(&self) -> Result<Ground, SandboxError> {
         let view = view::compose(&self.options)?;
-        let survey = protected::survey(&self.options.workspace, &self.options.policy)?;
+        let survey = survey::survey(&self.options.workspace, &self.options.policy)?;
         let (socket, helper) = self.helper(&Plan::Anchor, &[])?;
         match answer(&socket, helper)? {
             (Report::Anchored(layers), descriptors, _) => {
@@ -259,6 +212,12 @@ impl Sandbox {
         let (Report::Ready(layers), mut descriptors, helper) = answer(&socket, helper)? else {
             return Err(unexpected());
         };
+        let input = match &pipes {
+            Some(pipes) => {
+                Input::pipe(&pipes.stdin.0).map_err(|errno| host("fstat")(errno.into()))?
+            }
+            None => Input::Terminal,
+        };
         let streams = match pipes {
             Some(Pipes {
                 stdin,
@@ -273,7 +232,7 @@ impl Sandbox {
         };
         self.remember(layers);
         let pid = helper.id();
-        let control = Control::new(socket, helper).map_err(host("ioctl(FIONBIO)"))?;
+        let control = Control::new(socket, input, helper).map_err(host("ioctl(FIONBIO)"))?;
         Ok(Child {
             streams,
             control,
@@ -398,109 +357,4 @@ impl Pipes {
             stderr: pipe()?,
         })
     }
-}
-
-/// One command.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ConfinedCommand {
-    /// What to run.
-    pub program: Program,
-    /// Where: relative to the Workspace; empty or `.` is its root.
-    pub working_directory: PathBuf,
-    /// The whole environment; nothing is added and nothing inherited.
-    pub environment: Vec<(OsString, OsString)>,
-    /// Columns and rows of a terminal to run in; pipes without.
-    pub terminal: Option<(u16, u16)>,
-}
-
-impl ConfinedCommand {
-    fn execution(&self, script_file: Bytes) -> Execution {
-        let bytes = |text: &OsString| Bytes::from(text.clone());
-        Execution {
-            program: match &self.program {
-                Program::Shell { script } => Run::Script(bytes(script)),
-                Program::Exec { program, args } => Run::Program {
-                    program: bytes(program),
-                    args: args.iter().map(bytes).collect(),
-                },
-            },
-            directory: self.working_directory.as_path().into(),
-            environment: self
-                .environment
-                .iter()
-                .map(|(name, value)| (bytes(name), bytes(value)))
-                .collect(),
-            terminal: self.terminal,
-            script_file,
-        }
-    }
-
-    /// The kernel's strings end at the first NUL, so one inside would silently change the command.
-    fn refuse_nul(&self) -> Result<(), SandboxError> {
-        let refuse = |what: &str, text: &OsStr| {
-            if text.as_bytes().contains(&0) {
-                return Err(SandboxError::NulByte {
-                    what: what.to_owned(),
-                });
-            }
-            Ok(())
-        };
-        match &self.program {
-            Program::Shell { script } => refuse("script", script)?,
-            Program::Exec { program, args } => {
-                refuse("program", program)?;
-                args.iter()
-                    .try_for_each(|argument| refuse("arguments", argument))?;
-            }
-        }
-        refuse("working directory", self.working_directory.as_os_str())?;
-        self.environment.iter().try_for_each(|(name, value)| {
-            refuse("environment", name)?;
-            refuse("environment", value)
-        })
-    }
-}
-
-/// What a command runs.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Program {
-    /// `bash -c SCRIPT`, byte for byte, of any length.
-    Shell {
-        /// The script.
-        script: OsString,
-    },
-    /// A program, looked up on the command's own PATH unless it holds a slash.
-    Exec {
-        /// Its name or path.
-        program: OsString,
-        /// Its arguments, without its name.
-        args: Vec<OsString>,
-    },
-}
-
-/// A running command. The descriptors block; a reader may set `O_NONBLOCK` on them.
-#[derive(Debug)]
-pub struct Child {
-    /// What it reads and writes.
-    pub streams: Streams,
-    /// The hold on it.
-    pub control: Control,
-    /// The helper's process id on the host.
-    pub pid: u32,
-}
-
-/// What a command reads and writes.
-#[derive(Debug)]
-pub enum Streams {
-    /// Three pipes.
-    Pipes {
-        /// Written by the host; closing it is the end of input.
-        stdin: OwnedFd,
-        /// Read by the host.
-        stdout: OwnedFd,
-        /// Read by the host.
-        stderr: OwnedFd,
-    },
-    /// The master of a terminal that only the command has. A read fails with EIO once the command has ended.
-    Terminal(OwnedFd),
 }

@@ -5,6 +5,7 @@
 //! that cannot be built is an error with its cause and remedy: nothing here ever falls back to running a command with
 //! less confinement than was asked for.
 
+mod command;
 mod control;
 mod diagnosis;
 mod doctor;
@@ -12,20 +13,25 @@ mod error;
 mod helper;
 mod launch;
 mod layer;
+mod options;
 mod pattern;
 mod plan;
 mod policy;
 mod protected;
 mod reaper;
+mod survey;
 mod toolchains;
 mod view;
+mod waiting;
 mod worktree;
 
+pub use command::{Child, ConfinedCommand, Program, Streams};
 pub use control::{Control, Event, Signal};
 pub use doctor::{Doctor, doctor};
 pub use error::{DirectoryFault, LayerFailure, OPT_OUT, SandboxError};
 pub use helper::helper_main;
-pub use launch::{Child, ConfinedCommand, Program, Sandbox, SandboxOptions, Streams};
+pub use launch::Sandbox;
 pub use layer::{Confinement, Layer, LayerName, Tier};
+pub use options::SandboxOptions;
 pub use policy::{Limits, Network, Policy, Search, WorkspaceMode};
 pub use protected::PROTECTED;

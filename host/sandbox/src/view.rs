@@ -7,7 +7,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use crate::error::SandboxError;
-use crate::launch::{Sandbox, SandboxOptions};
+use crate::launch::Sandbox;
+use crate::options::SandboxOptions;
 use crate::plan::{Access, Bytes, Entry};
 use crate::policy::WorkspaceMode;
 use crate::toolchains::{self, Toolchains};

@@ -491,3 +491,41 @@ fn a_server_of_one_command_is_reached_by_the_next_of_its_session_and_of_no_other
     server.control.kill();
     assert_eq!(server.finish().event, Event::SandboxEnded);
 }
+
+#[test]
+fn a_folder_that_is_swapped_for_a_link_while_it_is_written_to_leads_nowhere() {
+    let session = Session::new();
+    let canary = session.canary();
+    let outside = session.outside.display();
+    let swapping = session.spawn(&format!(
+        "mkdir real; for i in $(seq 300); do rm -rf d; ln -s {outside} d; rm -f d; ln -s real d; done"
+    ));
+    while swapping.control.try_event().is_none() {
+        let outcome =
+            session.run("for i in $(seq 50); do cat d/canary; echo evil > d/canary; done");
+        canary.assert_untouched();
+        canary.assert_unread(&outcome);
+    }
+    swapping.finish();
+    canary.assert_untouched();
+}
+
+#[test]
+fn killing_everything_kills_nothing_of_the_host() {
+    let session = Session::new();
+    let mut neighbour = Command::new("sleep").arg("60").spawn().unwrap();
+    let outcome = session.run("sleep 100 & kill -9 -1; echo still");
+    assert_eq!(outcome.stdout, "still\n");
+    assert!(neighbour.try_wait().unwrap().is_none());
+    neighbour.kill().unwrap();
+    neighbour.wait().unwrap();
+}
+
+#[test]
+fn a_workspace_that_is_gone_is_told_as_that() {
+    let session = Session::new();
+    session.ok("true");
+    fs::remove_dir_all(&session.workspace).unwrap();
+    let outcome = session.try_spawn("pwd");
+    eprintln!("GONE: {outcome:?}");
+}

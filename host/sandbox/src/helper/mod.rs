@@ -5,6 +5,7 @@
 //! here, and any wall that does not stand ends it with a report. It must never run the command after a failure.
 
 mod capabilities;
+mod detached;
 mod exec;
 mod init;
 mod landlock;
@@ -45,8 +46,13 @@ pub fn helper_main() -> Option<Infallible> {
     }
 }
 
-/// Moves the control socket off descriptor 0, which the command's stdin will take.
+/// Moves the control socket off descriptor 0, which the command's stdin will take, and closes whatever else a careless
+/// host let through.
 fn take_control_socket() -> rustix::io::Result<OwnedFd> {
+    // SAFETY: `helper_main` runs first, so nothing in this process owns a descriptor above stderr yet.
+    if unsafe { libc::syscall(libc::SYS_close_range, 3_u32, u32::MAX, 0) } == -1 {
+        return Err(last_errno());
+    }
     let control = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3)?;
     let null = rustix::fs::open(
         "/dev/null",

@@ -5,8 +5,9 @@ use std::path::Path;
 use rustix::io::Errno;
 use rustix::mount::MountAttrFlags;
 
+use super::detached::{Depth, READ, attach, clone_tree, new_mount, set_attributes};
 use super::limits::{self, ProcessCap};
-use super::mounts::{Depth, READ, Tree, attach, clone_tree, new_mount, set_attributes};
+use super::mounts::Tree;
 use super::{failed, stands};
 use crate::error::SandboxError;
 use crate::layer::{Layer, LayerName};

@@ -11,7 +11,8 @@ use std::path::Path;
 use rustix::fs::{Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
-use super::mounts::{Depth, READ, Tree, attach, clone_tree, set_attributes};
+use super::detached::{Depth, READ, attach, clone_tree, set_attributes};
+use super::mounts::Tree;
 use super::{failed, stands};
 use crate::error::SandboxError;
 use crate::layer::{Layer, LayerName};
