@@ -142,7 +142,7 @@ impl Base {
         sandbox: &[(OsString, OsString)],
     ) -> Result<Vec<(OsString, OsString)>, CommandError> {
         let mut all: BTreeMap<OsString, OsString> = BTreeMap::new();
-        for (name, value) in self.variables.iter().map(|(name, value)| (name, value)) {
+        for (name, value) in &self.variables {
             check(name, value)?;
             all.insert(name.into(), value.into());
         }

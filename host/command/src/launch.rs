@@ -34,6 +34,8 @@ pub struct Launched {
     pub streams: Streams,
     /// The hold on it.
     pub hold: Box<dyn Hold>,
+    /// A process on the host that is, or is above, every process of the command.
+    pub pid: u32,
 }
 
 /// The hold on a running command and all its children; dropping it ends them. Its descriptor polls readable when
@@ -63,6 +65,7 @@ impl Launch for Sandbox {
         Ok(Launched {
             streams: child.streams,
             hold: Box::new(child.control),
+            pid: child.pid,
         })
     }
 

@@ -11,6 +11,7 @@ mod decoder;
 mod doubles;
 mod environment;
 mod error;
+mod handle;
 mod input;
 mod launch;
 mod output;
@@ -20,11 +21,13 @@ mod sessions;
 mod spec;
 #[cfg(test)]
 mod tests;
+mod waiting;
 
 pub use environment::{DEFAULT_ALLOWED, EnvironmentOptions, HARDENED};
 pub use error::CommandError;
+pub use handle::CommandHandle;
 pub use launch::{Hold, Launch, Launched};
-pub use session::{CommandHandle, CommandSession};
+pub use session::CommandSession;
 pub use sessions::{CommandLimits, CommandOptions, CommandSessions};
 pub use spec::{
     Channel, CommandSpec, CommandSummary, EndedCommand, Observe, OutputBatch, OutputChunk, Status,

@@ -1,84 +1,35 @@
 //! One command that runs or has run: its streams, its end, and who holds it. A session ends with everything in it when it is
 //! killed, when its last handle goes and it was not kept, or when it is dropped.
 
-use std::io;
-use std::ops::Deref;
-use std::os::fd::OwnedFd;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+mod core;
+mod streams;
+
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-use floe_sandbox::{Event, Signal, Streams};
-use tokio::net::unix::pipe::{Receiver, Sender};
+use floe_sandbox::Signal;
 use tokio::runtime::Handle;
-use tokio::sync::Notify;
-use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use crate::error::io_error;
 use crate::input::Input;
 use crate::launch::{Held, Launched};
-use crate::output::{Output, Source};
 use crate::sessions::CommandLimits;
-use crate::spec::{CommandSummary, EndedCommand, Observe};
-use crate::{Channel, CommandError, CommandSessions, OutputBatch, Status};
+use crate::spec::{CommandSummary, Observe};
+use crate::{CommandError, OutputBatch, Status};
 
-/// After the end, output is collected until nothing came for this long (spec/environment.md 1.5).
-const DRAIN_QUIET: Duration = Duration::from_millis(50);
-/// And never for longer than this, whatever still writes.
-const DRAIN_LONGEST: Duration = Duration::from_secs(2);
-/// What is read at the very end without waiting: more than a pipe holds.
-const LAST_SWEEP: usize = 4 * 1024 * 1024;
-/// How much of its unread output the report of an end carries, in characters.
-const REPORTED_OUTPUT: usize = 4000;
+use self::core::Parts;
+pub(crate) use self::core::{Core, Identity};
+use self::streams::Descriptors;
+
 /// What Ctrl-C sends to a terminal.
 const END_OF_TEXT: u8 = 0x03;
-
-/// What is known of a session before it starts.
-#[derive(Debug)]
-pub(crate) struct Identity {
-    pub(crate) process_id: String,
-    pub(crate) label: String,
-    pub(crate) confinement: String,
-    pub(crate) raw_output: bool,
-}
 
 /// A command that runs or has run.
 #[derive(Debug)]
 pub struct CommandSession {
-    core: Arc<Core>,
-}
-
-/// What the session shares with the task that waits for its end.
-struct Core {
-    identity: Identity,
-    output: Arc<Output>,
-    input: Arc<Input>,
-    input_wait: Duration,
-    terminal: Option<Arc<Source>>,
-    /// `None` once the command has ended and its output is collected.
-    hold: Mutex<Option<Arc<Held>>>,
-    end: OnceLock<Status>,
-    ended: Notify,
-    /// It was killed from here.
-    killed: AtomicBool,
-    kept: AtomicBool,
-    announce: AtomicBool,
-    announced: AtomicBool,
-    /// A reader was told that all was read.
-    end_told: AtomicBool,
-    handles: AtomicUsize,
-    last_named: Mutex<Instant>,
-    observer: Arc<dyn Observe>,
-}
-
-impl std::fmt::Debug for Core {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Core")
-            .field("identity", &self.identity)
-            .field("end", &self.end)
-            .finish_non_exhaustive()
-    }
+    pub(crate) core: Arc<Core>,
 }
 
 impl CommandSession {
@@ -93,31 +44,19 @@ impl CommandSession {
         let _entered = runtime.enter();
         let streams = Descriptors::of(launched.streams)
             .map_err(io_error("watching the command's streams"))?;
-        let hold = Held::new(launched.hold).map_err(io_error("watching the command"))?;
-        let input = Input::new(
-            streams.stdin,
-            streams.terminal.is_some(),
-            limits.input_queue,
-            runtime.clone(),
-        );
-        let core = Arc::new(Core {
-            output: Arc::new(Output::new(limits.unread_output, identity.raw_output)),
-            input: Arc::new(input),
-            input_wait: limits.input_wait,
+        let parts = Parts {
+            hold: Held::new(launched.hold).map_err(io_error("watching the command"))?,
+            input: Input::new(
+                streams.stdin,
+                streams.terminal.is_some(),
+                limits.input_queue,
+                runtime.clone(),
+            ),
+            input_kind: streams.input_kind,
             terminal: streams.terminal,
-            hold: Mutex::new(Some(Arc::new(hold))),
-            end: OnceLock::new(),
-            ended: Notify::new(),
-            killed: AtomicBool::new(false),
-            kept: AtomicBool::new(false),
-            announce: AtomicBool::new(false),
-            announced: AtomicBool::new(false),
-            end_told: AtomicBool::new(false),
-            handles: AtomicUsize::new(0),
-            last_named: Mutex::new(Instant::now()),
-            observer,
-            identity,
-        });
+            leader: launched.pid,
+        };
+        let core = Arc::new(Core::new(identity, parts, limits, observer));
         runtime.spawn(Arc::clone(&core).supervise(streams.sources));
         Ok(CommandSession { core })
     }
@@ -161,6 +100,12 @@ impl CommandSession {
             waiting_for_input: false,
         };
         if !read.exhausted {
+            // Nothing may be awaited from here on: the output is taken. A complete line says that the command is busy; a wait in vain, or a prompt, that it may be waiting.
+            let busy = batch
+                .chunks
+                .last()
+                .is_some_and(|chunk| chunk.data.ends_with(b"\n"));
+            batch.waiting_for_input = !busy && core.waits_for_input();
             return Ok(batch);
         }
         if let Some(Status::Lost(error)) = core.end.get() {
@@ -301,213 +246,5 @@ impl CommandSession {
 impl Drop for CommandSession {
     fn drop(&mut self) {
         self.core.kill();
-    }
-}
-
-impl Core {
-    fn name(&self) {
-        *self
-            .last_named
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner) = Instant::now();
-    }
-
-    fn hold(&self) -> Option<Arc<Held>> {
-        self.hold
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
-    }
-
-    fn status(&self) -> Status {
-        self.end.get().cloned().unwrap_or(Status::Running)
-    }
-
-    fn kill(&self) {
-        if let Some(hold) = self.hold() {
-            self.killed.store(true, Ordering::SeqCst);
-            hold.kill();
-        }
-    }
-
-    /// Waits for the command's end and collects what it printed.
-    async fn supervise(self: Arc<Self>, sources: Vec<Arc<Source>>) {
-        let mut readers = JoinSet::new();
-        for source in &sources {
-            readers.spawn(Arc::clone(&self.output).collect(Arc::clone(source)));
-        }
-        let Some(hold) = self.hold() else { return };
-        let event = hold.event().await;
-        // Its children end with it, and then its pipes.
-        hold.kill();
-        self.drain(&mut readers, &sources).await;
-        readers.shutdown().await;
-        drop(hold);
-        self.finish(event);
-    }
-
-    async fn drain(&self, readers: &mut JoinSet<()>, sources: &[Arc<Source>]) {
-        let started = Instant::now();
-        let longest = started + DRAIN_LONGEST;
-        let all_at_end = async { while readers.join_next().await.is_some() {} };
-        tokio::pin!(all_at_end);
-        while Instant::now() < longest {
-            let quiet = self.output.last_arrival().max(started) + DRAIN_QUIET;
-            if tokio::time::timeout_at(quiet.min(longest), &mut all_at_end)
-                .await
-                .is_ok()
-            {
-                return;
-            }
-            let is_quiet = self.output.last_arrival().max(started) + DRAIN_QUIET <= Instant::now();
-            // Quiet may also mean that this machine is too busy to read: only an empty pipe is.
-            if is_quiet
-                && sources
-                    .iter()
-                    .map(|source| self.output.sweep(source, LAST_SWEEP))
-                    .sum::<usize>()
-                    == 0
-            {
-                return;
-            }
-        }
-    }
-
-    fn finish(&self, event: Event) {
-        let status = match event {
-            Event::Exited(code) => Status::Exited(code),
-            Event::Signaled(signal) => Status::Signaled(signal.name()),
-            Event::SandboxEnded if self.killed.load(Ordering::SeqCst) => {
-                Status::Signaled(Signal::KILL.name())
-            }
-            Event::SandboxEnded => Status::Lost(CommandError::SandboxEnded),
-        };
-        *self.hold.lock().unwrap_or_else(PoisonError::into_inner) = None;
-        self.input.shut();
-        let _ = self.end.set(status);
-        self.output.close();
-        self.ended.notify_waiters();
-        self.announce_if_due();
-    }
-
-    fn announce_if_due(&self) {
-        let Some(status) = self.end.get() else { return };
-        let wanted = self.announce.load(Ordering::SeqCst)
-            && !self.killed.load(Ordering::SeqCst)
-            && !self.end_told.load(Ordering::SeqCst);
-        if !wanted || self.announced.swap(true, Ordering::SeqCst) {
-            return;
-        }
-        let (output, output_cut) = self.output.latest(REPORTED_OUTPUT);
-        self.observer.ended(EndedCommand {
-            process_id: self.identity.process_id.clone(),
-            label: self.identity.label.clone(),
-            status: status.clone(),
-            output,
-            output_cut,
-        });
-    }
-}
-
-/// A command's streams as the reactor watches them.
-struct Descriptors {
-    stdin: Sender,
-    sources: Vec<Arc<Source>>,
-    terminal: Option<Arc<Source>>,
-}
-
-impl Descriptors {
-    fn of(streams: Streams) -> io::Result<Descriptors> {
-        let source = |channel, descriptor| {
-            let descriptor = Receiver::from_owned_fd_unchecked(not_blocking(descriptor)?)?;
-            io::Result::Ok(Arc::new(Source {
-                channel,
-                descriptor,
-            }))
-        };
-        let sink = |descriptor| Sender::from_owned_fd_unchecked(not_blocking(descriptor)?);
-        match streams {
-            Streams::Pipes {
-                stdin,
-                stdout,
-                stderr,
-            } => Ok(Descriptors {
-                stdin: sink(stdin)?,
-                sources: vec![
-                    source(Channel::Stdout, stdout)?,
-                    source(Channel::Stderr, stderr)?,
-                ],
-                terminal: None,
-            }),
-            Streams::Terminal(master) => {
-                let stdin = sink(master.try_clone()?)?;
-                let master = source(Channel::Stdout, master)?;
-                Ok(Descriptors {
-                    stdin,
-                    sources: vec![Arc::clone(&master)],
-                    terminal: Some(master),
-                })
-            }
-        }
-    }
-}
-
-fn not_blocking(descriptor: OwnedFd) -> io::Result<OwnedFd> {
-    rustix::io::ioctl_fionbio(&descriptor, true)?;
-    Ok(descriptor)
-}
-
-/// Somebody's hold on a session. When it is dropped and the session was not kept, the command and everything in it ends;
-/// when the session has ended and all was read, its id is forgotten.
-#[derive(Debug)]
-pub struct CommandHandle {
-    session: Arc<CommandSession>,
-    registry: Weak<CommandSessions>,
-    note: Option<String>,
-}
-
-impl CommandHandle {
-    pub(crate) fn new(
-        session: Arc<CommandSession>,
-        registry: Weak<CommandSessions>,
-        note: Option<String>,
-    ) -> CommandHandle {
-        session.core.handles.fetch_add(1, Ordering::AcqRel);
-        session.core.name();
-        CommandHandle {
-            session,
-            registry,
-            note,
-        }
-    }
-
-    /// What making room for this command has cost, as a line for the model: a session that was ended for it.
-    pub fn note(&self) -> Option<&str> {
-        self.note.as_deref()
-    }
-}
-
-impl Deref for CommandHandle {
-    type Target = CommandSession;
-
-    fn deref(&self) -> &CommandSession {
-        &self.session
-    }
-}
-
-impl Drop for CommandHandle {
-    fn drop(&mut self) {
-        let core = &self.session.core;
-        core.name();
-        core.handles.fetch_sub(1, Ordering::AcqRel);
-        let forgotten = if self.session.is_kept() {
-            core.end_told.load(Ordering::Acquire)
-        } else {
-            core.kill();
-            true
-        };
-        if forgotten && let Some(registry) = self.registry.upgrade() {
-            registry.forget(self.session.process_id());
-        }
     }
 }

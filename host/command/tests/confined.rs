@@ -293,3 +293,30 @@ async fn a_short_command_ends_a_long_wait() {
     assert!(command.read_output(1024, LONG).await.unwrap().ended);
     assert!(started.elapsed() < Duration::from_secs(5));
 }
+
+#[tokio::test]
+async fn a_prompt_is_given_and_known_to_wait_for_input() {
+    let session = Session::new();
+    for terminal in [false, true] {
+        let spec = CommandSpec {
+            terminal,
+            ..CommandSpec::shell("printf 'Name: '; read x; echo hello $x")
+        };
+        let command = session.commands.spawn(spec).await.unwrap();
+        assert_eq!(read_until(&command, "Name: ").await, "Name: ");
+        let mut known = false;
+        for _ in 0..200 {
+            known = command
+                .read_output(1024, Duration::from_millis(50))
+                .await
+                .unwrap()
+                .waiting_for_input;
+            if known {
+                break;
+            }
+        }
+        assert!(known, "terminal: {terminal}");
+        command.write_stdin(b"Ada\n").await.unwrap();
+        assert!(read_to_end(&command).await.contains("hello Ada"));
+    }
+}

@@ -63,7 +63,7 @@ impl Launch for Plain {
             stdout: child.stdout.take().unwrap().into(),
             stderr: child.stderr.take().unwrap().into(),
         };
-        let group = Pid::from_child(&child);
+        let (group, pid) = (Pid::from_child(&child), child.id());
         let pidfd = pidfd_open(group, PidfdFlags::empty()).unwrap();
         Ok(Launched {
             streams,
@@ -72,6 +72,7 @@ impl Launch for Plain {
                 pidfd,
                 child: Mutex::new(child),
             }),
+            pid,
         })
     }
 

@@ -95,6 +95,7 @@ impl Launch for Puppets {
                 killed: Arc::clone(&self.killed),
                 counted: Mutex::new(false),
             }),
+            pid: 0,
         })
     }
 

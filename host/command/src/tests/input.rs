@@ -205,3 +205,47 @@ async fn an_idle_input_costs_no_queue() {
     assert_eq!(text, "abc");
     drop(puppet);
 }
+
+#[tokio::test]
+async fn a_command_that_is_blocked_on_its_input_is_known_to_wait_and_others_are_not() {
+    let house = House::new();
+    let asking = house
+        .sessions
+        .spawn(CommandSpec::shell("echo go; (read x; echo $x)"))
+        .await
+        .unwrap();
+    let busy = house
+        .sessions
+        .spawn(CommandSpec::shell("sleep 60"))
+        .await
+        .unwrap();
+    let wait = Duration::from_millis(50);
+    let mut known = false;
+    for _ in 0..200 {
+        known = asking
+            .read_output(1024, wait)
+            .await
+            .unwrap()
+            .waiting_for_input;
+        if known {
+            break;
+        }
+    }
+    assert!(known);
+    assert!(
+        !busy
+            .read_output(1024, wait)
+            .await
+            .unwrap()
+            .waiting_for_input
+    );
+    asking.write_stdin(b"x\n").await.unwrap();
+    read_to_end(&asking).await;
+    assert!(
+        !asking
+            .read_output(1024, wait)
+            .await
+            .unwrap()
+            .waiting_for_input
+    );
+}

@@ -1,0 +1,224 @@
+//! What a session and the task that waits for its end share: the way from the process's end to the moment when all its output is
+//! collected and the end shows.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
+
+use floe_sandbox::{Event, Signal};
+use tokio::sync::Notify;
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+
+use crate::input::Input;
+use crate::launch::Held;
+use crate::output::{Output, Source};
+use crate::sessions::CommandLimits;
+use crate::spec::{EndedCommand, Observe};
+use crate::waiting::{InputKind, waits_for_input};
+use crate::{CommandError, Status};
+
+/// After the end, output is collected until nothing came for this long (spec/environment.md 1.5).
+const DRAIN_QUIET: Duration = Duration::from_millis(50);
+/// And never for longer than this, whatever still writes.
+const DRAIN_LONGEST: Duration = Duration::from_secs(2);
+/// What is read at the very end without waiting: more than a pipe holds.
+const LAST_SWEEP: usize = 4 * 1024 * 1024;
+/// How much of its unread output the report of an end carries, in characters.
+const REPORTED_OUTPUT: usize = 4000;
+
+/// What is known of a session before it starts.
+#[derive(Debug)]
+pub(crate) struct Identity {
+    pub(crate) process_id: String,
+    pub(crate) label: String,
+    pub(crate) confinement: String,
+    pub(crate) raw_output: bool,
+}
+
+/// What a started command consists of.
+#[derive(Debug)]
+pub(crate) struct Parts {
+    pub(crate) hold: Held,
+    pub(crate) input: Input,
+    pub(crate) input_kind: Option<InputKind>,
+    pub(crate) terminal: Option<Arc<Source>>,
+    pub(crate) leader: u32,
+}
+
+/// What the session shares with the task that waits for its end.
+pub(crate) struct Core {
+    pub(crate) identity: Identity,
+    pub(crate) output: Arc<Output>,
+    pub(crate) input: Arc<Input>,
+    pub(crate) input_kind: Option<InputKind>,
+    /// A process above all of the command's.
+    pub(crate) leader: u32,
+    pub(crate) input_wait: Duration,
+    pub(crate) terminal: Option<Arc<Source>>,
+    /// `None` once the command has ended and its output is collected.
+    pub(crate) hold: Mutex<Option<Arc<Held>>>,
+    pub(crate) end: OnceLock<Status>,
+    pub(crate) ended: Notify,
+    /// It was killed from here.
+    pub(crate) killed: AtomicBool,
+    pub(crate) kept: AtomicBool,
+    pub(crate) announce: AtomicBool,
+    pub(crate) announced: AtomicBool,
+    /// A reader was told that all was read.
+    pub(crate) end_told: AtomicBool,
+    pub(crate) handles: AtomicUsize,
+    pub(crate) last_named: Mutex<Instant>,
+    pub(crate) observer: Arc<dyn Observe>,
+}
+
+impl std::fmt::Debug for Core {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Core")
+            .field("identity", &self.identity)
+            .field("end", &self.end)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Core {
+    /// A command that was just started.
+    pub(crate) fn new(
+        identity: Identity,
+        parts: Parts,
+        limits: &CommandLimits,
+        observer: Arc<dyn Observe>,
+    ) -> Core {
+        Core {
+            output: Arc::new(Output::new(limits.unread_output, identity.raw_output)),
+            input: Arc::new(parts.input),
+            input_kind: parts.input_kind,
+            leader: parts.leader,
+            input_wait: limits.input_wait,
+            terminal: parts.terminal,
+            hold: Mutex::new(Some(Arc::new(parts.hold))),
+            end: OnceLock::new(),
+            ended: Notify::new(),
+            killed: AtomicBool::new(false),
+            kept: AtomicBool::new(false),
+            announce: AtomicBool::new(false),
+            announced: AtomicBool::new(false),
+            end_told: AtomicBool::new(false),
+            handles: AtomicUsize::new(0),
+            last_named: Mutex::new(Instant::now()),
+            observer,
+            identity,
+        }
+    }
+
+    pub(crate) fn name(&self) {
+        *self
+            .last_named
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner) = Instant::now();
+    }
+
+    pub(crate) fn hold(&self) -> Option<Arc<Held>> {
+        self.hold
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    pub(crate) fn status(&self) -> Status {
+        self.end.get().cloned().unwrap_or(Status::Running)
+    }
+
+    pub(crate) fn kill(&self) {
+        if let Some(hold) = self.hold() {
+            self.killed.store(true, Ordering::SeqCst);
+            hold.kill();
+        }
+    }
+
+    /// Whether the command is known to wait for input right now. Looks at its processes, so not for every read.
+    pub(crate) fn waits_for_input(&self) -> bool {
+        self.hold().is_some()
+            && self
+                .input_kind
+                .is_some_and(|kind| waits_for_input(self.leader, kind))
+    }
+
+    /// Waits for the command's end and collects what it printed.
+    pub(crate) async fn supervise(self: Arc<Self>, sources: Vec<Arc<Source>>) {
+        let mut readers = JoinSet::new();
+        for source in &sources {
+            readers.spawn(Arc::clone(&self.output).collect(Arc::clone(source)));
+        }
+        let Some(hold) = self.hold() else { return };
+        let event = hold.event().await;
+        // Its children end with it, and then its pipes.
+        hold.kill();
+        self.drain(&mut readers, &sources).await;
+        readers.shutdown().await;
+        drop(hold);
+        self.finish(event);
+    }
+
+    async fn drain(&self, readers: &mut JoinSet<()>, sources: &[Arc<Source>]) {
+        let started = Instant::now();
+        let longest = started + DRAIN_LONGEST;
+        let all_at_end = async { while readers.join_next().await.is_some() {} };
+        tokio::pin!(all_at_end);
+        while Instant::now() < longest {
+            let quiet = self.output.last_arrival().max(started) + DRAIN_QUIET;
+            if tokio::time::timeout_at(quiet.min(longest), &mut all_at_end)
+                .await
+                .is_ok()
+            {
+                return;
+            }
+            let is_quiet = self.output.last_arrival().max(started) + DRAIN_QUIET <= Instant::now();
+            // Quiet may also mean that this machine is too busy to read: only an empty pipe is.
+            if is_quiet
+                && sources
+                    .iter()
+                    .map(|source| self.output.sweep(source, LAST_SWEEP))
+                    .sum::<usize>()
+                    == 0
+            {
+                return;
+            }
+        }
+    }
+
+    fn finish(&self, event: Event) {
+        let status = match event {
+            Event::Exited(code) => Status::Exited(code),
+            Event::Signaled(signal) => Status::Signaled(signal.name()),
+            Event::SandboxEnded if self.killed.load(Ordering::SeqCst) => {
+                Status::Signaled(Signal::KILL.name())
+            }
+            Event::SandboxEnded => Status::Lost(CommandError::SandboxEnded),
+        };
+        *self.hold.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        self.input.shut();
+        let _ = self.end.set(status);
+        self.output.close();
+        self.ended.notify_waiters();
+        self.announce_if_due();
+    }
+
+    pub(crate) fn announce_if_due(&self) {
+        let Some(status) = self.end.get() else { return };
+        let wanted = self.announce.load(Ordering::SeqCst)
+            && !self.killed.load(Ordering::SeqCst)
+            && !self.end_told.load(Ordering::SeqCst);
+        if !wanted || self.announced.swap(true, Ordering::SeqCst) {
+            return;
+        }
+        let (output, output_cut) = self.output.latest(REPORTED_OUTPUT);
+        self.observer.ended(EndedCommand {
+            process_id: self.identity.process_id.clone(),
+            label: self.identity.label.clone(),
+            status: status.clone(),
+            output,
+            output_cut,
+        });
+    }
+}
