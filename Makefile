@@ -14,6 +14,7 @@ GUEST_CARGO := plugins/toolchain/guest-cargo
 PROGRAMS := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/floe/programs
 CARGO_DENY := $(PROGRAMS)/cargo-deny-0.20.2/bin/cargo-deny
 CARGO_COMPONENT := $(PROGRAMS)/cargo-component-0.21.1/bin/cargo-component
+CARGO_FUZZ := $(PROGRAMS)/cargo-fuzz-0.13.1/bin/cargo-fuzz
 COMPONENTIZE_PY := $(PROGRAMS)/componentize-py-0.25.1/bin/componentize-py
 
 # Every folder of plugins/ with a Cargo.toml is a tool that the binary embeds, but the SDK and the tests of the contract.
@@ -23,6 +24,7 @@ CORES := $(patsubst %,target/guests/wasm32-wasip1/release/%.wasm,$(subst -,_,$(F
 COMPONENTS := target/components.made
 # What the compiled form of a component depends on, beside the component.
 ENGINE := Cargo.lock $(shell find host/protocol/src host/runtime/src host/cli -name '*precompile*' -o -path '*runtime/src/*.rs' -o -path '*protocol/src/*.rs')
+FUZZ_SECONDS ?= 60
 # The same packages and features everywhere, so that nothing is built twice.
 WORKSPACE := --workspace --features floe-cli/embed
 
@@ -102,6 +104,14 @@ install: components ## Installs the binary with cargo, optimised.
 advisories: $(CARGO_DENY) ## Checks dependencies against the advisory database (needs the network).
 	@$(CARGO_DENY) check advisories
 	@$(CARGO_DENY) --manifest-path plugins/Cargo.toml --config deny.toml check advisories
+
+fuzz: $(CARGO_FUZZ) ## Fuzzes what parses bytes of others, FUZZ_SECONDS each (needs a nightly toolchain).
+	@cargo +nightly --version >/dev/null || { echo 'make: no nightly toolchain; run: rustup toolchain install nightly' >&2; exit 1; }
+	@for target in $$(cd tests && $(CARGO_FUZZ) list); do \
+	  echo "make: fuzz: $$target"; \
+	  cd tests && PATH="$(dir $(CARGO_FUZZ)):$$PATH" CARGO_TARGET_DIR=$(CURDIR)/target/fuzz \
+	    cargo +nightly fuzz run $$target -- -max_total_time=$(FUZZ_SECONDS) -verbosity=0; cd ..; \
+	done
 
 clean: ## Removes what was built; the caches outside the repository stay.
 	@rm -rf target
