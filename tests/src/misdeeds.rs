@@ -34,6 +34,28 @@ pub struct Misdeed {
     pub name: &'static str,
     /// How it ends.
     pub end: End,
+    /// How much memory it has, in MiB.
+    pub mebibytes: usize,
+}
+
+impl Misdeed {
+    /// A misdeed with 16 MiB.
+    pub const fn new(name: &'static str, end: End) -> Misdeed {
+        Misdeed {
+            name,
+            end,
+            mebibytes: 16,
+        }
+    }
+
+    /// One with enough memory to reach the other limits.
+    const fn roomy(name: &'static str, end: End) -> Misdeed {
+        Misdeed {
+            name,
+            end,
+            mebibytes: 256,
+        }
+    }
 }
 
 /// How a misdeed ends.
@@ -53,43 +75,42 @@ pub enum End {
 
 /// All misdeeds of the guest `hostile`, with what each comes to.
 pub const MISDEEDS: &[Misdeed] = &[
-    misdeed("spin", End::DeadlineExceeded),
-    misdeed("sleep-in-host", End::DeadlineExceeded),
-    misdeed("flood", End::DeadlineExceeded),
-    misdeed("write-until-cancelled", End::Cancelled),
-    misdeed(
+    Misdeed::new("spin", End::DeadlineExceeded),
+    Misdeed::new("sleep-in-host", End::DeadlineExceeded),
+    Misdeed::new("flood", End::DeadlineExceeded),
+    Misdeed::new("write-until-cancelled", End::Cancelled),
+    Misdeed::new(
         "allocate",
         End::Trapped(&["memory allocation of", "memory limit of 16 MiB"]),
     ),
-    misdeed("recurse", End::Trapped(&["(probably stack overflow)"])),
-    misdeed(
+    Misdeed::new("recurse", End::Trapped(&["(probably stack overflow)"])),
+    Misdeed::new(
         "recurse-without-memory",
         End::Trapped(&["used up its stack"]),
     ),
-    misdeed(
+    Misdeed::new(
         "panic",
         End::Trapped(&["boom at the end (panicked at examples/hostile.rs:"]),
     ),
-    misdeed("index", End::Trapped(&["the len is 3 but the index is 7"])),
-    misdeed("trap", End::Trapped(&["unreachable"])),
-    misdeed("exit", End::Trapped(&["exit status 7"])),
-    misdeed("garbage-structured", End::Failed("invalid-result")),
-    misdeed("huge-structured", End::Failed("invalid-result")),
-    misdeed("huge-note", End::Returned),
-    misdeed("huge-failure", End::Failed("failed")),
-    misdeed("huge-images", End::Trapped(&["memory limit of 16 MiB"])),
-    misdeed("huge-string", End::Trapped(&["memory limit of 16 MiB"])),
-    misdeed("huge-list", End::Trapped(&["memory limit of 16 MiB"])),
-    misdeed("huge-log", End::Trapped(&["memory limit of 16 MiB"])),
-    misdeed("leak", End::Failed("too-many")),
-    misdeed("leak-commands", End::Returned),
-    misdeed("flood-stderr", End::Trapped(&["drowned"])),
-    misdeed("random", End::Trapped(&["memory limit of 16 MiB"])),
+    Misdeed::new("index", End::Trapped(&["the len is 3 but the index is 7"])),
+    Misdeed::new("trap", End::Trapped(&["unreachable"])),
+    Misdeed::new(
+        "exit",
+        End::Trapped(&["the tool ended itself with exit status"]),
+    ),
+    Misdeed::new("garbage-structured", End::Failed("invalid-result")),
+    Misdeed::new("huge-structured", End::Failed("invalid-result")),
+    Misdeed::roomy("huge-note", End::Returned),
+    Misdeed::roomy("huge-failure", End::Failed("failed")),
+    Misdeed::roomy("huge-images", End::Trapped(&["fuel"])),
+    Misdeed::roomy("huge-string", End::Trapped(&["fuel"])),
+    Misdeed::roomy("huge-list", End::Trapped(&["fuel"])),
+    Misdeed::roomy("huge-log", End::Returned),
+    Misdeed::new("leak", End::Failed("too-many")),
+    Misdeed::new("leak-commands", End::Returned),
+    Misdeed::new("flood-stderr", End::Trapped(&["drowned"])),
+    Misdeed::roomy("random", End::Returned),
 ];
-
-const fn misdeed(name: &'static str, end: End) -> Misdeed {
-    Misdeed { name, end }
-}
 
 /// A runtime with hostile and harmless guests, and a Workspace with three files.
 pub struct Bench {
@@ -180,7 +201,7 @@ impl Bench {
             hosts: Arc::new(hosts),
             output: output.clone(),
             limits: CallLimits {
-                memory_bytes: 16 << 20,
+                memory_bytes: misdeed.mebibytes << 20,
                 deadline: Some(deadline),
                 ..CallLimits::default()
             },

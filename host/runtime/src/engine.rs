@@ -12,6 +12,11 @@ const CORE_INSTANCES_PER_INSTANCE: u32 = 16;
 const MAX_MEMORIES_PER_COMPONENT: u32 = 16;
 const MAX_TABLES_PER_COMPONENT: u32 = 32;
 const MAX_CORE_INSTANCES_PER_COMPONENT: u32 = 64;
+/// The most that one core module may define.
+const MAX_MEMORIES_PER_MODULE: u32 = 4;
+const MAX_TABLES_PER_MODULE: u32 = 8;
+/// The largest table that a module may begin with or grow to; interpreters of some languages need tens of thousands.
+pub(crate) const MAX_TABLE_ELEMENTS: usize = 100_000;
 /// Bytes that stay resident in a slot after use (spec/runtime.md 2, "Call cost").
 const MEMORY_KEEP_RESIDENT: usize = 4096 << 10;
 const TABLE_KEEP_RESIDENT: usize = 64 << 10;
@@ -60,6 +65,9 @@ fn pooling(instances: u32) -> PoolingAllocationConfig {
         .max_core_instances_per_component(MAX_CORE_INSTANCES_PER_COMPONENT)
         .max_memories_per_component(MAX_MEMORIES_PER_COMPONENT)
         .max_tables_per_component(MAX_TABLES_PER_COMPONENT)
+        .max_memories_per_module(MAX_MEMORIES_PER_MODULE)
+        .max_tables_per_module(MAX_TABLES_PER_MODULE)
+        .table_elements(MAX_TABLE_ELEMENTS)
         .linear_memory_keep_resident(MEMORY_KEEP_RESIDENT)
         .table_keep_resident(TABLE_KEEP_RESIDENT)
         .async_stack_keep_resident(STACK_KEEP_RESIDENT)

@@ -3,8 +3,8 @@
 
 use wasmtime::{ResourceLimiter, Result};
 
-/// Elements of one table.
-const MAX_TABLE_ELEMENTS: usize = 100_000;
+use crate::engine::MAX_TABLE_ELEMENTS;
+
 /// Core instances of one call.
 const MAX_INSTANCES: usize = 64;
 /// Memories of one call.

@@ -174,7 +174,8 @@ impl Runtime {
         Ok(definition::permission(level))
     }
 
-    /// Runs one call to its end, whatever that is. Dropping the future ends the call.
+    /// Runs one call to its end, whatever that is. Dropping the future ends the call. The deadline begins when the component is
+    /// compiled, which is done once, and covers all that follows: the wait for room, the guest, and the host on its behalf.
     pub async fn execute(&self, component: &Component, request: CallRequest) -> Call {
         let CallRequest {
             arguments,
@@ -237,6 +238,7 @@ impl Runtime {
             + Send
             + 'static,
     {
+        let tool = component.name().to_owned();
         let entry = Entry {
             set: CapabilitySet::EMPTY,
             hosts: Arc::new(Hosts::deny()),
@@ -248,7 +250,6 @@ impl Runtime {
             cancel: CancellationToken::new(),
             tool_call_id: String::new(),
         };
-        let tool = component.name().to_owned();
         let (exit, _record) = self.enter(component, entry, work).await;
         match exit {
             Exit::Returned(answer) => Ok(answer),
@@ -284,45 +285,56 @@ impl Runtime {
             + Send
             + 'static,
     {
-        let record = Arc::new(CallRecord::new(entry.output.clone()));
+        let record = Arc::new(CallRecord::new(entry.output));
         let _over = CloseOnDrop(record.clone());
-        let cancel = entry.cancel.clone();
+        // Compiling is the host's work and done once, so it counts against nobody's deadline; only a cancel ends the wait for it.
+        let linked = tokio::select! {
+            biased;
+            () = entry.cancel.cancelled() => return (Exit::Cancelled, record),
+            linked = self.linked(component, entry.set) => linked,
+        };
+        let pre = match linked {
+            Ok(pre) => pre,
+            Err(error) => return (Exit::Refused(error), record),
+        };
         let deadline = entry
             .limits
             .deadline
             .and_then(|limit| Instant::now().checked_add(limit));
-        let time_is_up = {
-            let _context = self.0.io.enter();
-            async move |at: Option<Instant>| match at {
-                Some(at) => tokio::time::sleep_until(at.into()).await,
-                None => std::future::pending().await,
-            }
+        let setup = CallSetup {
+            hosts: entry.hosts,
+            record: record.clone(),
+            cancellation: CallCancellation {
+                token: entry.cancel.clone(),
+                deadline,
+            },
+            tool: component.name().to_owned(),
+            tool_call_id: entry.tool_call_id,
+            memory_bytes: entry.limits.memory_bytes,
         };
-        let run = async {
-            let pre = self.linked(component, entry.set).await?;
-            let setup = CallSetup {
-                hosts: entry.hosts,
-                record: record.clone(),
-                cancellation: CallCancellation {
-                    token: entry.cancel,
-                    deadline,
-                },
-                tool_call_id: entry.tool_call_id,
-                memory_bytes: entry.limits.memory_bytes,
-            };
-            let guest = self.guest(pre, setup, entry.limits.host_call_fuel, work);
-            let guest = AbortOnDropHandle::new(self.0.executor.spawn(guest));
-            Ok(guest.await.unwrap_or_else(|_panicked| {
-                Exit::Trapped("the host failed while it ran the tool".to_owned())
-            }))
-        };
+        let guest = self.guest(pre, setup, entry.limits.host_call_fuel, work);
+        let guest = AbortOnDropHandle::new(self.0.executor.spawn(guest));
         let exit = tokio::select! {
             biased;
-            () = cancel.cancelled() => Exit::Cancelled,
-            () = time_is_up(deadline) => Exit::DeadlineExceeded,
-            ended = run => ended.unwrap_or_else(Exit::Refused),
+            () = entry.cancel.cancelled() => Exit::Cancelled,
+            () = self.time_is_up(deadline) => Exit::DeadlineExceeded,
+            ended = guest => ended.unwrap_or_else(|_panicked| {
+                Exit::Trapped("the host failed while it ran the tool".to_owned())
+            }),
         };
         (exit, record)
+    }
+
+    /// Ends at that time, by the clock of the host's runtime; never where there is none.
+    fn time_is_up(&self, deadline: Option<Instant>) -> impl Future<Output = ()> + use<> {
+        let _clock = self.0.io.enter();
+        let sleep = deadline.map(|at| tokio::time::sleep_until(at.into()));
+        async move {
+            match sleep {
+                Some(sleep) => sleep.await,
+                None => std::future::pending().await,
+            }
+        }
     }
 
     /// The guest's task: waits for room, makes the Store, does the work, and explains what went wrong.
@@ -342,7 +354,6 @@ impl Runtime {
         let engine = self.0.engine.clone();
         let io = self.0.io.clone();
         let admission = self.0.executor.admission();
-        let record = setup.record.clone();
         async move {
             // The slot is declared before the Store, so that it outlives it wherever this future is dropped.
             let (_slot, seat) = admission.enter().await;
@@ -354,24 +365,24 @@ impl Runtime {
                 let breath = Box::pin(tokio::task::yield_now());
                 Ok(UpdateDeadline::YieldCustom(1, breath))
             });
-            let worked = async {
-                let tool = pre.instantiate_async(&mut store).await?;
-                work(&tool, &mut store).await
-            }
-            .await;
+            let instance = match pre.instance_pre().instantiate_async(&mut store).await {
+                Ok(instance) => instance,
+                Err(error) => return broken(&error, store.data()),
+            };
+            // Here the types of the exports are compared, and nothing of the guest runs.
+            let tool = match Tool::new(&mut store, &instance) {
+                Ok(tool) => tool,
+                Err(error) => {
+                    return Exit::Refused(AdmissionError::WrongShape {
+                        tool: store.data().tool.clone(),
+                        detail: format!("{error:#}"),
+                    });
+                }
+            };
+            let worked = work(&tool, &mut store).await;
             match worked {
                 Ok(answer) => Exit::Returned(answer),
-                Err(error) => match error.downcast_ref::<Raised>() {
-                    Some(Raised(failure)) => Exit::Failed(failure.clone()),
-                    None => {
-                        let limit = store.data().memory.verdict();
-                        Exit::Trapped(last_words::explain(
-                            &error,
-                            &record.last_words,
-                            limit.as_deref(),
-                        ))
-                    }
-                },
+                Err(error) => broken(&error, store.data()),
             }
         }
     }
@@ -398,6 +409,21 @@ impl Runtime {
                 reason: "the compiler failed".to_owned(),
             })
         })
+    }
+}
+
+/// Why a guest broke off: by a failure that its signature had no room for, or by a trap.
+fn broken<T>(error: &wasmtime::Error, state: &CallState) -> Exit<T> {
+    match error.downcast_ref::<Raised>() {
+        Some(Raised(failure)) => Exit::Failed(failure.clone()),
+        None => {
+            let limit = state.memory.verdict();
+            Exit::Trapped(last_words::explain(
+                error,
+                &state.record.last_words,
+                limit.as_deref(),
+            ))
+        }
     }
 }
 

@@ -28,6 +28,7 @@ pub(crate) struct CallState {
     pub(crate) hosts: Arc<Hosts>,
     pub(crate) record: Arc<CallRecord>,
     pub(crate) cancellation: CallCancellation,
+    pub(crate) tool: String,
     pub(crate) tool_call_id: String,
     pub(crate) memory: MemoryLimiter,
     seat: Seat,
@@ -42,6 +43,7 @@ pub(crate) struct CallSetup {
     pub(crate) hosts: Arc<Hosts>,
     pub(crate) record: Arc<CallRecord>,
     pub(crate) cancellation: CallCancellation,
+    pub(crate) tool: String,
     pub(crate) tool_call_id: String,
     pub(crate) memory_bytes: usize,
 }
@@ -59,6 +61,7 @@ impl CallState {
             hosts: setup.hosts,
             record: setup.record,
             cancellation: setup.cancellation,
+            tool: setup.tool,
             tool_call_id: setup.tool_call_id,
             memory: MemoryLimiter::new(setup.memory_bytes),
             seat,

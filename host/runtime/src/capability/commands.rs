@@ -2,6 +2,7 @@
 //! all its children, unless the tool kept it; that holds for a guest that traps, is cancelled or leaks its handles too.
 
 mod binding;
+mod confined;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,6 +14,7 @@ pub use crate::bindings::floe::tool::commands::{
     CommandSpec, CommandStatus, EnvironmentVariable, OutputBatch, OutputChannel, OutputChunk,
 };
 use crate::capability_set::Capability;
+pub use confined::ConfinedCommands;
 
 /// Starts commands and finds those that run. Runs on the host's runtime.
 #[async_trait]

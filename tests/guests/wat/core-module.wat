@@ -1,0 +1,2 @@
+;; No component at all.
+(module (func (export "definition")))
