@@ -1,1 +1,33 @@
-//! placeholder
+//! A Session: the loop between a model and its tools, the record of what happened, and the services that the tools reach.
+//!
+//! ```text
+//! Session::run ─▶ loop ─▶ model driver ─┐
+//!                   └──▶ Environment ──┴─▶ merge queue ─▶ Trace
+//!                                                     └──▶ Observer
+//! ```
+//!
+//! It never runs a tool but through the Environment, never shows or records a message but through the merge queue, and knows nothing
+//! of the surface that it is used through.
+
+mod agent_loop;
+mod blocks;
+mod clamp;
+mod conversation;
+mod error;
+mod message_queue;
+mod observer;
+mod options;
+mod reconnect;
+mod refusals;
+mod run_end;
+mod services;
+mod session;
+mod system_prompt;
+mod tool_call_ids;
+mod tools;
+
+pub use error::SessionError;
+pub use observer::{Observer, Unobserved};
+pub use options::{DEFAULT_MAX_TURNS, SessionOptions};
+pub use run_end::RunEnd;
+pub use session::{Closed, Session};

@@ -1,0 +1,7 @@
+//! The loop with a model and tools that do what a test says.
+
+mod interrupts;
+mod ordering;
+mod retries;
+mod stage;
+mod stops;

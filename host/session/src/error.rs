@@ -1,0 +1,14 @@
+//! Why a Session cannot be opened.
+
+use floe_sandbox::SandboxError;
+
+/// Why a Session cannot be opened. Nothing has been written or started by then.
+#[derive(Debug, thiserror::Error)]
+pub enum SessionError {
+    /// The sandbox cannot be made with these options.
+    #[error(transparent)]
+    Sandbox(#[from] SandboxError),
+    /// The descriptor of the Workspace cannot be duplicated.
+    #[error("cannot open a Session: {0}; close some files or raise the limit with `ulimit -n`")]
+    Descriptor(std::io::Error),
+}

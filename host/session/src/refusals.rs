@@ -1,0 +1,223 @@
+//! What happens when a model will not take no for an answer (spec/sandbox.md 5c.6): a call that was refused is refused again without
+//! asking anybody, and the third refusal of the same stops the run.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use async_trait::async_trait;
+use floe_environment::{Action, Answer, Approver, CallOutcome, Question, ToolCallOutput};
+use floe_protocol::{DecidedBy, StopReason, ToolCall};
+use serde_json::Value;
+
+/// Refusals of one and the same after which the run stops.
+const ENOUGH: u32 = 3;
+
+/// Counts the refusals of one run by what was refused.
+#[derive(Debug, Default)]
+pub(crate) struct Refusals {
+    counts: HashMap<String, u32>,
+}
+
+impl Refusals {
+    /// Takes note of how a call ended. True where the same has now been refused often enough.
+    pub(crate) fn note(&mut self, call: &ToolCall, output: &ToolCallOutput) -> bool {
+        let is_refusal = match output.end {
+            CallOutcome::Denied => true,
+            // Only policy ends a call as aborted at a gate; the others are mistakes that the model is told how to mend.
+            CallOutcome::Gate(_) => output.stop_reason == StopReason::Aborted,
+            CallOutcome::Ran | CallOutcome::Interrupted => false,
+        };
+        if !is_refusal {
+            return false;
+        }
+        let count = self.counts.entry(effect(call)).or_default();
+        *count += 1;
+        *count >= ENOUGH
+    }
+}
+
+/// What a call would do, as a key: how the arguments are written does not matter, and of a command only what runs and where.
+fn effect(call: &ToolCall) -> String {
+    let arguments = match serde_json::from_str::<Value>(&call.arguments) {
+        Ok(Value::Object(arguments)) => arguments,
+        _ => return format!("{} {}", call.name, call.arguments),
+    };
+    let command = ["cmd", "command"]
+        .into_iter()
+        .find_map(|name| arguments.get(name)?.as_str());
+    match command {
+        Some(command) => {
+            let directory = arguments.get("workdir").and_then(Value::as_str);
+            format!(
+                "{} {command:?} in {:?}",
+                call.name,
+                directory.unwrap_or(".")
+            )
+        }
+        None => {
+            let sorted: std::collections::BTreeMap<_, _> = arguments.iter().collect();
+            format!("{} {sorted:?}", call.name)
+        }
+    }
+}
+
+/// Answers for the approver behind it where the same was denied before in this run.
+pub(crate) struct RememberingApprover {
+    approver: Arc<dyn Approver>,
+    denied: Mutex<HashSet<(String, Denied)>>,
+}
+
+/// An action as a key.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Denied {
+    Command { text: String, directory: String },
+    Input { process_id: String, text: String },
+    Arguments(String),
+}
+
+impl From<&Action> for Denied {
+    fn from(action: &Action) -> Denied {
+        match action.clone() {
+            Action::Command {
+                text,
+                working_directory: directory,
+            } => Denied::Command { text, directory },
+            Action::Input { process_id, text } => Denied::Input { process_id, text },
+            Action::Arguments(text) => Denied::Arguments(text),
+        }
+    }
+}
+
+impl RememberingApprover {
+    pub(crate) fn new(approver: Arc<dyn Approver>) -> RememberingApprover {
+        RememberingApprover {
+            approver,
+            denied: Mutex::default(),
+        }
+    }
+
+    /// A new run begins: the person may be asked everything again.
+    pub(crate) fn forget(&self) {
+        self.denied().clear();
+    }
+
+    fn denied(&self) -> MutexGuard<'_, HashSet<(String, Denied)>> {
+        self.denied.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[async_trait]
+impl Approver for RememberingApprover {
+    async fn decide(&self, question: &Question) -> Answer {
+        let key = (question.tool.clone(), Denied::from(&question.action));
+        if self.denied().contains(&key) {
+            return Answer::Deny;
+        }
+        let answer = self.approver.decide(question).await;
+        if answer == Answer::Deny {
+            self.denied().insert(key);
+        }
+        answer
+    }
+
+    fn decides_as(&self) -> DecidedBy {
+        self.approver.decides_as()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use floe_environment::{Gate, Origin, Reach};
+    use floe_protocol::{DecisionKind, Mode, Permission};
+
+    use super::*;
+
+    fn call(arguments: &str) -> ToolCall {
+        ToolCall {
+            name: "exec_command".into(),
+            arguments: arguments.into(),
+            tool_call_id: "a".into(),
+        }
+    }
+
+    fn output(end: CallOutcome, stop_reason: StopReason) -> ToolCallOutput {
+        ToolCallOutput {
+            tool_call_id: "a".into(),
+            output: String::new(),
+            images: vec![],
+            stop_reason,
+            facts: None,
+            end,
+        }
+    }
+
+    #[test]
+    fn the_third_refusal_of_the_same_effect_is_enough() {
+        let mut refusals = Refusals::default();
+        let denied = output(CallOutcome::Denied, StopReason::Aborted);
+        assert!(!refusals.note(&call(r#"{"cmd":"rm x"}"#), &denied));
+        assert!(!refusals.note(&call(r#"{"cmd":"rm y"}"#), &denied));
+        assert!(!refusals.note(&call(r#"{"yield_time_ms":5, "cmd":"rm x"}"#), &denied));
+        assert!(refusals.note(&call(r#"{"workdir":".","cmd":"rm x"}"#), &denied));
+    }
+
+    #[test]
+    fn a_gate_counts_only_where_policy_refused() {
+        let mut refusals = Refusals::default();
+        for _ in 0..5 {
+            let mistake = output(CallOutcome::Gate(Gate::Schema), StopReason::Failed);
+            assert!(!refusals.note(&call("{"), &mistake));
+            let ran = output(CallOutcome::Ran, StopReason::Aborted);
+            assert!(!refusals.note(&call("{}"), &ran));
+        }
+        let policy = output(CallOutcome::Gate(Gate::Surface), StopReason::Aborted);
+        assert!(!refusals.note(&call(r#"{"b":1,"a":2}"#), &policy));
+        assert!(!refusals.note(&call(r#"{"a":2,"b":1}"#), &policy));
+        assert!(refusals.note(&call(r#"{"b":1, "a":2}"#), &policy));
+    }
+
+    struct Counting(AtomicUsize);
+
+    #[async_trait]
+    impl Approver for Counting {
+        async fn decide(&self, _question: &Question) -> Answer {
+            self.0.fetch_add(1, Ordering::Relaxed);
+            Answer::Deny
+        }
+    }
+
+    #[tokio::test]
+    async fn what_was_denied_is_denied_again_without_asking_until_the_next_run() {
+        let person = Arc::new(Counting(AtomicUsize::new(0)));
+        let approver = RememberingApprover::new(Arc::clone(&person) as Arc<dyn Approver>);
+        let mut question = Question {
+            session_id: "s".into(),
+            tool_call_id: "a".into(),
+            tool: "exec_command".into(),
+            action: Action::Command {
+                text: "rm x".into(),
+                working_directory: ".".into(),
+            },
+            permission: Permission::Execute,
+            capabilities: vec![],
+            reach: Reach::default(),
+            mode: Mode::Build,
+            kind: DecisionKind::Call,
+            origin: Origin::BuiltIn,
+            asked_by: None,
+            rule: None,
+        };
+        for _ in 0..3 {
+            assert_eq!(approver.decide(&question).await, Answer::Deny);
+        }
+        assert_eq!(person.0.load(Ordering::Relaxed), 1);
+        question.action = Action::Arguments("{}".into());
+        approver.decide(&question).await;
+        assert_eq!(person.0.load(Ordering::Relaxed), 2);
+        approver.forget();
+        approver.decide(&question).await;
+        assert_eq!(person.0.load(Ordering::Relaxed), 3);
+    }
+}
