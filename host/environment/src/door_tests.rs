@@ -994,6 +994,32 @@ async fn in_plan_mode_no_call_is_given_edits_or_commands() {
 }
 
 #[tokio::test]
+async fn only_a_single_call_is_told_that_nothing_comes_after_it() {
+    for (surface, told) in [(Surface::Call, true), (Surface::Run, false)] {
+        let seen = Arc::new(Mutex::new(None));
+        let mut house = House::new();
+        let keep = Arc::clone(&seen);
+        house.add_body(
+            definition("looks", Permission::None),
+            &[],
+            Ok(Permission::None),
+            None,
+            Box::new(move |request| {
+                *keep.lock().unwrap() = Some(request.context.metadata.clone());
+                ToolResult::default()
+            }),
+        );
+        house
+            .open(|options| options.surface = surface)
+            .run("looks", "{}")
+            .await;
+        let metadata = seen.lock().unwrap().take().unwrap();
+        let one_shot = ("one-shot".to_owned(), "true".to_owned());
+        assert_eq!(metadata.contains(&one_shot), told, "{surface}");
+    }
+}
+
+#[tokio::test]
 async fn an_interrupt_keeps_what_was_written_and_is_aborted() {
     let mut house = House::new();
     let gate = Arc::clone(&house.gate);

@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 use crate::close_out::{CloseOut, Ending, SelfReport, UNCONFINED};
 use crate::door::Passed;
 use crate::environment::Inner;
-use crate::options::CallSite;
+use crate::options::{CallSite, Surface};
 use crate::output::{CallOutput, Frames, ToolCallOutput};
 
 /// Bytes of one image (spec/environment.md 6).
@@ -52,7 +52,7 @@ impl Inner {
             context: CallContext {
                 tool_call_id: call.tool_call_id,
                 session_id: self.options.session_id.clone(),
-                metadata: Vec::new(),
+                metadata: self.call_metadata(),
             },
             granted: passed.capabilities,
             hosts,
@@ -69,6 +69,16 @@ impl Inner {
             .await
             .unwrap_or_else(|_| broke_off(&definition.name));
         output.finish(ending(definition, ran, cancel.is_cancelled()))
+    }
+}
+
+impl Inner {
+    /// What a tool is told beside the ids: whether there is a call after this one that could reach what it leaves running.
+    fn call_metadata(&self) -> Vec<(String, String)> {
+        match self.options.surface {
+            Surface::Call => vec![("one-shot".to_owned(), "true".to_owned())],
+            _ => Vec::new(),
+        }
     }
 }
 
