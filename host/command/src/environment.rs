@@ -114,12 +114,18 @@ impl EnvironmentOptions {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Base {
     variables: BTreeMap<String, String>,
+    /// What the sandbox sets: HOME, TMPDIR and where tool chains lie.
+    sandbox: Variables,
 }
+
+/// Names and values as processes have them.
+pub(crate) type Variables = Vec<(OsString, OsString)>;
 
 impl Base {
     fn new(
         login: BTreeMap<String, String>,
         identity: Vec<(String, String)>,
+        sandbox: Variables,
         options: &EnvironmentOptions,
     ) -> Base {
         let mut variables = login;
@@ -132,15 +138,11 @@ impl Base {
         variables.extend(identity);
         variables.extend(options.vault.iter().cloned());
         variables.retain(|name, _| !NEVER.contains(&name.as_str()));
-        Base { variables }
+        Base { variables, sandbox }
     }
 
     /// The whole environment of one command: the base, what the call adds, what the sandbox sets, what is hardened; later ones win.
-    pub(crate) fn compose(
-        &self,
-        added: &[(String, String)],
-        sandbox: &[(OsString, OsString)],
-    ) -> Result<Vec<(OsString, OsString)>, CommandError> {
+    pub(crate) fn compose(&self, added: &[(String, String)]) -> Result<Variables, CommandError> {
         let mut all: BTreeMap<OsString, OsString> = BTreeMap::new();
         for (name, value) in &self.variables {
             check(name, value)?;
@@ -152,7 +154,7 @@ impl Base {
                 all.insert(name.into(), value.into());
             }
         }
-        all.extend(sandbox.iter().cloned());
+        all.extend(self.sandbox.iter().cloned());
         all.extend(HARDENED.map(|(name, value)| (name.into(), value.into())));
         let total: usize = all
             .iter()
@@ -178,19 +180,20 @@ pub(crate) async fn find_base(
     runtime: &Handle,
 ) -> Base {
     let home = options.person_home.clone();
-    let identity = runtime.spawn_blocking(move || {
-        home.map(|home| git_identity::read(&home))
-            .unwrap_or_default()
+    let known = Arc::clone(launcher);
+    let found = runtime.spawn_blocking(move || {
+        let identity = home.map(|home| git_identity::read(&home));
+        (identity.unwrap_or_default(), known.environment())
     });
-    let login = login::environment(options, launcher, limits, runtime)
-        .await
-        .unwrap_or_else(|fault| {
-            observer.warning(&format!(
-                "{fault}; commands use the PATH of the host instead"
-            ));
-            options.of_host()
-        });
-    Base::new(login, identity.await.unwrap_or_default(), options)
+    let (identity, sandbox) = found.await.unwrap_or_default();
+    let login = login::environment(options, &sandbox, launcher, limits, runtime).await;
+    let login = login.unwrap_or_else(|fault| {
+        observer.warning(&format!(
+            "{fault}; commands use the PATH of the host instead"
+        ));
+        options.of_host()
+    });
+    Base::new(login, identity, sandbox, options)
 }
 
 fn is_name(name: &str) -> bool {

@@ -136,7 +136,7 @@ impl CommandSessions {
         let command = ConfinedCommand {
             program: program(&spec)?,
             working_directory: directory,
-            environment: base.compose(&spec.environment, &self.launcher.environment())?,
+            environment: base.compose(&spec.environment)?,
             terminal: spec.terminal.then_some(TERMINAL_SIZE),
         };
         let launcher = Arc::clone(&self.launcher);

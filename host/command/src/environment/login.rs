@@ -15,7 +15,7 @@ use sha2::{Digest, Sha256};
 use tokio::runtime::Handle;
 use tokio::time::Instant;
 
-use super::EnvironmentOptions;
+use super::{EnvironmentOptions, Variables};
 use crate::launch::Launch;
 use crate::session::Identity;
 use crate::sessions::CommandLimits;
@@ -56,6 +56,7 @@ pub(super) enum LoginFault {
 /// The allowed part of a login shell's environment. Where no home is known, that of the host's own.
 pub(super) async fn environment(
     options: &EnvironmentOptions,
+    sandbox: &Variables,
     launcher: &Arc<dyn Launch>,
     limits: &CommandLimits,
     runtime: &Handle,
@@ -75,7 +76,7 @@ pub(super) async fn environment(
     if let Some(known) = cache.as_deref().and_then(read_cache) {
         return Ok(options.filter(known));
     }
-    let answer = ask(home, files, options, launcher, limits, runtime).await?;
+    let answer = ask(home, files, options, sandbox, launcher, limits, runtime).await?;
     let mut variables = options.filter(parse(&answer));
     if let Some(host) = options.of_host().get("PATH") {
         let path = variables.entry("PATH".into()).or_default();
@@ -91,13 +92,13 @@ async fn ask(
     home: PathBuf,
     files: Vec<PathBuf>,
     options: &EnvironmentOptions,
+    sandbox: &Variables,
     launcher: &Arc<dyn Launch>,
     limits: &CommandLimits,
     runtime: &Handle,
 ) -> Result<Vec<u8>, LoginFault> {
     let started = Instant::now();
-    let mut environment: BTreeMap<OsString, OsString> =
-        launcher.environment().into_iter().collect();
+    let mut environment: BTreeMap<OsString, OsString> = sandbox.iter().cloned().collect();
     environment.extend(
         options
             .of_host()
