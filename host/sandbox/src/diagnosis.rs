@@ -70,6 +70,13 @@ fn cause(failure: &LayerFailure, facts: &Facts) -> (String, String) {
         let cause = format!("This kernel ({}) is too old.", facts.kernel);
         return (cause, "Use Linux 5.13 or newer.".to_owned());
     }
+    let held_link = matches!(failure.errno, libc::EINVAL | libc::ELOOP | libc::ENOTDIR);
+    if failure.layer == LayerName::ProtectedPaths && held_link {
+        return text(
+            "A protected path is a symbolic link, and this kernel cannot mount on one.",
+            "Replace the link in the Workspace by what it leads to.",
+        );
+    }
     if failure.layer == LayerName::UserNamespace && facts.most_user_namespaces == Some(0) {
         return text(
             "user.max_user_namespaces is 0.",

@@ -106,13 +106,15 @@ pub enum DirectoryFault {
     Outside,
     /// It may not be entered.
     Denied,
+    /// The Workspace itself has been removed.
+    WorkspaceGone,
 }
 
 impl DirectoryFault {
     /// A stable word for machines, as the Workspace's own errors use them.
     pub fn code(self) -> &'static str {
         match self {
-            DirectoryFault::Missing => "not-found",
+            DirectoryFault::Missing | DirectoryFault::WorkspaceGone => "not-found",
             DirectoryFault::NotDirectory => "not-directory",
             DirectoryFault::Outside => "outside-workspace",
             DirectoryFault::Denied => "denied",
@@ -127,6 +129,9 @@ fn directory_message(path: &str, fault: DirectoryFault) -> String {
             format!("The working directory \"{path}\" is not a directory.")
         }
         DirectoryFault::Outside => format!("Path \"{path}\" is outside the Workspace."),
+        DirectoryFault::WorkspaceGone => {
+            "The Workspace no longer exists; it was removed after the Session began.".to_owned()
+        }
         DirectoryFault::Denied => {
             format!("The working directory \"{path}\" may not be entered (permission denied).")
         }

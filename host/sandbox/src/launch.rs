@@ -16,7 +16,7 @@ use rustix::pipe::{PipeFlags, pipe_with};
 use crate::command::{Child, ConfinedCommand, Streams};
 use crate::control::{self, Control, Received, Report, Request};
 use crate::diagnosis;
-use crate::error::SandboxError;
+use crate::error::{DirectoryFault, SandboxError};
 use crate::helper;
 use crate::layer::{Confinement, Layer, Tier};
 use crate::options::SandboxOptions;
@@ -99,6 +99,7 @@ impl Sandbox {
         files: &[PathBuf],
     ) -> Result<Child, SandboxError> {
         command.refuse_nul()?;
+        self.refuse_removed_workspace(command)?;
         match self.tier {
             Tier::Native => self.spawn_confined(command, files),
             Tier::Unconfined => {
@@ -125,6 +126,18 @@ impl Sandbox {
     /// that would otherwise be looked for in HOME (`RUSTUP_HOME` and the like). A command's environment should hold them.
     pub fn environment(&self) -> Vec<(OsString, OsString)> {
         view::environment(&self.options)
+    }
+
+    fn refuse_removed_workspace(&self, command: &ConfinedCommand) -> Result<(), SandboxError> {
+        let status = rustix::fs::fstat(&self.options.workspace)
+            .map_err(|errno| host("fstat(Workspace)")(errno.into()))?;
+        if status.st_nlink > 0 {
+            return Ok(());
+        }
+        Err(SandboxError::Directory {
+            path: command.working_directory.display().to_string(),
+            fault: DirectoryFault::WorkspaceGone,
+        })
     }
 
     fn session(&self) -> std::sync::MutexGuard<'_, Session> {

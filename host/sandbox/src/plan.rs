@@ -174,10 +174,10 @@ pub(crate) const LONGEST_ARGUMENT: usize = 96 * 1024;
 mod tests {
     use super::*;
 
-    #[test]
-    fn bytes_that_are_no_text_survive_the_way_to_the_helper() {
-        for bytes in [&b"plain"[..], "h\u{e9}llo".as_bytes(), &[0xff, 0x2f, 0xfe]] {
-            let sent = Bytes::from(OsString::from_vec(bytes.to_vec()));
+    proptest::proptest! {
+        #[test]
+        fn bytes_survive_the_way_to_the_helper_whatever_they_are(bytes: Vec<u8>) {
+            let sent = Bytes::from(OsString::from_vec(bytes.clone()));
             let json = serde_json::to_vec(&sent).unwrap();
             let received: Bytes = serde_json::from_slice(&json).unwrap();
             assert_eq!(received.as_bytes(), bytes);

@@ -361,3 +361,106 @@ fn unusable(what: &str, path: &Path, error: &std::io::Error) -> SandboxError {
         reason: crate::error::errno_text(error.raw_os_error().unwrap_or(libc::EIO)) + ".",
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::survey::tests::{file, workspace};
+
+    /// The entries that do not depend on the machine, one a line.
+    fn own_entries(view: &View) -> String {
+        let from = view
+            .entries
+            .iter()
+            .position(|entry| matches!(entry, Entry::Devices { .. }))
+            .unwrap();
+        let lines = view.entries[from..].iter().map(|entry| match entry {
+            Entry::Bind {
+                source,
+                target,
+                access,
+            } => {
+                format!("{access:?} {} at {}", source.to_text(), target.to_text())
+            }
+            Entry::Link { target, to } => format!("Link {} to {}", target.to_text(), to.to_text()),
+            Entry::Folder { target } => format!("Folder {}", target.to_text()),
+            Entry::Mask { target } => format!("Mask {}", target.to_text()),
+            Entry::Memory { target, .. } => format!("Memory {}", target.to_text()),
+            Entry::WorkspaceAlias { target } => format!("Workspace at {}", target.to_text()),
+            other => format!("{other:?}"),
+        });
+        lines.collect::<Vec<_>>().join("\n")
+    }
+
+    fn options(root: &Path, opened: std::os::fd::OwnedFd, workspace: &str) -> SandboxOptions {
+        let path = |name: &str| root.join(name);
+        let mut options = SandboxOptions::new(
+            opened,
+            workspace.into(),
+            path("session/home"),
+            path("session/tmp"),
+            path("session/outputs"),
+        );
+        options.person_home = Some(path("person"));
+        options.search_path = path("person/tools").into();
+        options
+    }
+
+    #[test]
+    fn the_view_of_a_workspace_is_as_written_here() {
+        let (folder, opened) = workspace(|root| {
+            file(root, "person/tools/program");
+            file(root, "person/tools/.netrc");
+            file(root, "person/.ssh/id_rsa");
+        });
+        let root = folder.path().canonicalize().unwrap();
+        let view = compose(&options(&root, opened, "/home/me/project")).unwrap();
+        let shown = own_entries(&view).replace(root.to_str().unwrap(), "/ROOT");
+        let held = format!("Memory {}", root.display());
+        expect_test::expect![[r#"
+            Devices { shared_memory: 1073741824 }
+            Proc
+            Folder /run
+            Link /var/tmp to /tmp
+            Link /var/run to /run
+            Write /ROOT/session/tmp at /tmp
+            Write /ROOT/session/home at /floe/home
+            Read /ROOT/session/outputs at /floe/outputs
+            HELD
+            Read /ROOT/person/tools at /ROOT/person/tools
+            Mask /ROOT/person/tools/.netrc
+            Workspace { access: Write }
+            Workspace at /workspace"#]]
+        .assert_eq(&shown.replace(&held, "HELD").replace("Memory /ROOT", "HELD"));
+        assert_eq!(view.workspace, Path::new("/home/me/project"));
+        let writable: Vec<_> = view.writable.iter().map(Bytes::to_text).collect();
+        assert_eq!(
+            writable,
+            ["/tmp", "/floe/home", "/dev/shm", "/home/me/project"]
+        );
+    }
+
+    #[test]
+    fn a_workspace_whose_path_is_taken_inside_lies_at_workspace_only() {
+        for taken in ["/workspace", "/workspace/project", "/floe/w", "/dev/shm/w"] {
+            let (folder, opened) = workspace(|_| {});
+            let view = compose(&options(folder.path(), opened, taken)).unwrap();
+            assert_eq!(view.workspace, Path::new("/workspace"));
+            assert!(!own_entries(&view).contains("Workspace at"));
+        }
+    }
+
+    #[test]
+    fn a_path_of_the_policy_must_be_there_and_absolute() {
+        for (odd, expected) in [
+            ("relative", "absolute"),
+            ("/nonexistent/floe", "No such file"),
+        ] {
+            let (folder, opened) = workspace(|_| {});
+            let mut options = options(folder.path(), opened, "/w");
+            options.policy.extra_read = vec![odd.into()];
+            let refusal = compose(&options).unwrap_err().to_string();
+            assert!(refusal.contains(expected), "{refusal}");
+        }
+    }
+}

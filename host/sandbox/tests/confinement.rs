@@ -526,6 +526,7 @@ fn a_workspace_that_is_gone_is_told_as_that() {
     let session = Session::new();
     session.ok("true");
     fs::remove_dir_all(&session.workspace).unwrap();
-    let outcome = session.try_spawn("pwd");
-    eprintln!("GONE: {outcome:?}");
+    let error = session.try_spawn("pwd").unwrap_err();
+    assert_eq!(error.code(), "not-found");
+    assert!(error.to_string().contains("no longer exists"), "{error}");
 }
