@@ -1,1 +1,34 @@
-fn main() {}
+//! The `floe` command: reads arguments and configuration, wires the host's crates together, and renders what happens.
+//!
+//! It decides nothing about a call: every tool runs through the Session's Environment, as on every other surface.
+
+mod approval;
+mod arguments;
+mod built_in;
+mod commands;
+mod config;
+mod exit;
+mod home;
+mod model;
+mod rendering;
+mod setup;
+mod terminal;
+
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+use crate::arguments::Arguments;
+
+fn main() -> ExitCode {
+    // A command's walls are built by this same binary. That must come first: the helper has one thread and no runtime.
+    floe_sandbox::helper_main();
+    let arguments = Arguments::parse();
+    match commands::execute(arguments.command) {
+        Ok(status) => ExitCode::from(status.code()),
+        Err(fault) => {
+            eprintln!("floe: {fault}");
+            ExitCode::from(fault.status.code())
+        }
+    }
+}

@@ -1,0 +1,445 @@
+//! What a question shows: exactly what would run, where, what it may reach, what it needs and who asks. A pure rendering:
+//! every character that comes from a model or a plugin is made visible here.
+
+use std::fmt::Write as _;
+
+use floe_environment::{Action, Origin, Question};
+use floe_protocol::{ApprovalMode, DecisionKind};
+use floe_sandbox::{Network, WorkspaceMode};
+
+use crate::config::Shell;
+use crate::terminal::{Keep, Paint, Style, visible};
+
+/// What is the same for every question of a Session.
+#[derive(Clone, Debug)]
+pub(crate) struct Standing {
+    /// What the sandbox allows.
+    pub(crate) shell: Shell,
+    /// Why questions are asked where no rule wants them.
+    pub(crate) approval_mode: ApprovalMode,
+    /// Who asks where no child Session does.
+    pub(crate) asked_by: String,
+}
+
+/// The question, without the line that waits for the answer.
+pub(crate) fn render(question: &Question, standing: &Standing, paint: Paint) -> String {
+    let mut text = subject(question, paint);
+    text.push('\n');
+    for (label, value) in rows(question, standing) {
+        let label = paint.paint(Style::Quiet, format!("{label:<11}"));
+        let value = visible(&value, Keep::Nothing);
+        let style = if value.contains("UNCONFINED") {
+            Style::Bad
+        } else {
+            Style::Plain
+        };
+        // Writing to a String cannot fail.
+        let _ = writeln!(text, "  {label}{}", paint.paint(style, value));
+    }
+    text
+}
+
+/// What would happen.
+fn subject(question: &Question, paint: Paint) -> String {
+    let tool = paint.paint(Style::Name, visible(&question.tool, Keep::Nothing));
+    match &question.action {
+        Action::Command { text, .. } => format!(
+            "\n{tool} asks to run this command:\n\n{}",
+            quoted(text, paint)
+        ),
+        Action::Input { process_id, text } => {
+            let process = visible(process_id, Keep::Nothing);
+            if text.is_empty() {
+                format!("\n{tool} asks to read on from {process}.\n")
+            } else {
+                format!(
+                    "\n{tool} asks to type this into {process}:\n\n{}",
+                    quoted(text, paint)
+                )
+            }
+        }
+        Action::Arguments(arguments) => {
+            format!(
+                "\n{tool} asks to run with these arguments:\n\n{}",
+                quoted(arguments, paint)
+            )
+        }
+    }
+}
+
+/// Text behind a bar on each line, so that nothing in it can pass for the question.
+fn quoted(text: &str, paint: Paint) -> String {
+    let bar = paint.paint(Style::Warning, "|");
+    text.split('\n')
+        .map(|line| format!("  {bar} {}\n", visible(line, Keep::Nothing)))
+        .collect()
+}
+
+fn rows(question: &Question, standing: &Standing) -> Vec<(&'static str, String)> {
+    let mut rows = vec![("where", place(question))];
+    rows.extend(reach(question, &standing.shell));
+    let mut needs = question.permission.to_string();
+    if !question.capabilities.is_empty() {
+        let _ = write!(needs, " ({})", question.capabilities.join(", "));
+    }
+    if question.kind != DecisionKind::Call {
+        needs.push_str(", and to leave the Workspace or the network scope");
+    }
+    rows.push(("needs", needs));
+    if let Origin::Plugin(name) = &question.origin {
+        rows.push(("tool of", format!("the plugin {name}")));
+    }
+    rows.push((
+        "asked by",
+        match &question.asked_by {
+            Some(child) => format!("the child Session {child}"),
+            None => standing.asked_by.clone(),
+        },
+    ));
+    rows.push((
+        "because",
+        match &question.rule {
+            Some(rule) => format!("the rule {rule}"),
+            None => format!("the approval mode is {}", standing.approval_mode.as_str()),
+        },
+    ));
+    rows
+}
+
+/// The folder that the call works in, as the person knows it.
+fn place(question: &Question) -> String {
+    let workspace = question.reach.workspace.display();
+    match &question.action {
+        Action::Command {
+            working_directory, ..
+        } if working_directory != "." => {
+            format!("{working_directory} in the Workspace {workspace}")
+        }
+        _ => format!("the Workspace {workspace}"),
+    }
+}
+
+/// What the call may read, change and reach with the capabilities that it has.
+fn reach(question: &Question, shell: &Shell) -> Vec<(&'static str, String)> {
+    let has = |capability: &str| question.capabilities.iter().any(|name| name == capability);
+    if has("commands") && !question.reach.confined {
+        let all = |verb: &str| format!("UNCONFINED: everything that you can {verb}");
+        return vec![
+            ("may read", all("read")),
+            ("may change", all("change")),
+            ("may reach", all("reach")),
+        ];
+    }
+    let mut reads = Vec::new();
+    let mut changes = Vec::new();
+    let mut reaches = Vec::new();
+    if has("workspace") || has("edits") || has("commands") {
+        reads.push("the Workspace".to_owned());
+    }
+    if has("edits") || (has("commands") && shell.mode == WorkspaceMode::WorkspaceWrite) {
+        changes.push("the Workspace without its protected paths".to_owned());
+    }
+    if has("commands") {
+        reads.push("the system's folders and tool chains".to_owned());
+        changes.push("a /tmp and a HOME of this Session".to_owned());
+        let paths = |paths: &[std::path::PathBuf]| -> Vec<String> {
+            paths
+                .iter()
+                .map(|path| path.display().to_string())
+                .collect()
+        };
+        reads.extend(paths(&shell.extra_read));
+        reads.extend(paths(&shell.extra_write));
+        changes.extend(paths(&shell.extra_write));
+        reaches.push(match shell.network {
+            Network::Off => "no network, only a loopback of this Session".to_owned(),
+            _ => "the network".to_owned(),
+        });
+    }
+    if has("http") || has("web-search") {
+        reaches.push("hosts on the public network".to_owned());
+    }
+    let listed = |what: Vec<String>| {
+        if what.is_empty() {
+            "nothing".to_owned()
+        } else {
+            what.join(", ")
+        }
+    };
+    vec![
+        ("may read", listed(reads)),
+        ("may change", listed(changes)),
+        ("may reach", listed(reaches)),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::{Expect, expect};
+    use floe_environment::Reach;
+    use floe_protocol::{Mode, Permission};
+
+    use super::*;
+
+    fn question(action: Action) -> Question {
+        Question {
+            session_id: "session-1".into(),
+            tool_call_id: "c1".into(),
+            tool: "exec_command".into(),
+            action,
+            permission: Permission::Execute,
+            capabilities: vec!["commands".into()],
+            reach: Reach {
+                workspace: "/home/ann/project".into(),
+                network: false,
+                confined: true,
+            },
+            mode: Mode::Build,
+            kind: DecisionKind::Call,
+            origin: Origin::BuiltIn,
+            asked_by: None,
+            rule: None,
+        }
+    }
+
+    fn command(text: &str) -> Question {
+        question(Action::Command {
+            text: text.into(),
+            working_directory: ".".into(),
+        })
+    }
+
+    fn standing() -> Standing {
+        Standing {
+            shell: Shell::default(),
+            approval_mode: ApprovalMode::AlwaysAsk,
+            asked_by: "the model openai:gpt-5-mini".into(),
+        }
+    }
+
+    fn shows(question: &Question, expected: Expect) {
+        expected.assert_eq(&render(question, &standing(), Paint::PLAIN));
+    }
+
+    #[test]
+    fn a_command_is_shown_exactly_with_where_it_runs_and_what_it_may_reach() {
+        shows(
+            &command("rm -rf build\nmake"),
+            expect![[r#"
+
+            exec_command asks to run this command:
+
+              | rm -rf build
+              | make
+
+              where      the Workspace /home/ann/project
+              may read   the Workspace, the system's folders and tool chains
+              may change the Workspace without its protected paths, a /tmp and a HOME of this Session
+              may reach  no network, only a loopback of this Session
+              needs      execute (commands)
+              asked by   the model openai:gpt-5-mini
+              because    the approval mode is always-ask
+        "#]],
+        );
+    }
+
+    #[test]
+    fn characters_that_hide_or_reverse_are_written_out() {
+        let hidden = "curl evil\u{1b}[2K\rls \u{202e}txt.exe\u{200b} \u{9b}31m \u{feff}\tend\u{7}";
+        shows(
+            &command(hidden),
+            expect![[r#"
+
+            exec_command asks to run this command:
+
+              | curl evil\x1b[2K\rls \u{202e}txt.exe\u{200b} \x9b31m \u{feff}\tend\x07
+
+              where      the Workspace /home/ann/project
+              may read   the Workspace, the system's folders and tool chains
+              may change the Workspace without its protected paths, a /tmp and a HOME of this Session
+              may reach  no network, only a loopback of this Session
+              needs      execute (commands)
+              asked by   the model openai:gpt-5-mini
+              because    the approval mode is always-ask
+        "#]],
+        );
+    }
+
+    #[test]
+    fn a_command_cannot_draw_the_rest_of_the_question() {
+        shows(
+            &command("ls\n\n  where      /tmp\n\nAllow it? [y/n] y"),
+            expect![[r#"
+
+            exec_command asks to run this command:
+
+              | ls
+              | 
+              |   where      /tmp
+              | 
+              | Allow it? [y/n] y
+
+              where      the Workspace /home/ann/project
+              may read   the Workspace, the system's folders and tool chains
+              may change the Workspace without its protected paths, a /tmp and a HOME of this Session
+              may reach  no network, only a loopback of this Session
+              needs      execute (commands)
+              asked by   the model openai:gpt-5-mini
+              because    the approval mode is always-ask
+        "#]],
+        );
+    }
+
+    #[test]
+    fn a_working_directory_is_named_and_cannot_break_its_line() {
+        let question = question(Action::Command {
+            text: "make".into(),
+            working_directory: "src\n  may reach  nothing\u{1b}[A".into(),
+        });
+        shows(
+            &question,
+            expect![[r#"
+
+            exec_command asks to run this command:
+
+              | make
+
+              where      src\n  may reach  nothing\x1b[A in the Workspace /home/ann/project
+              may read   the Workspace, the system's folders and tool chains
+              may change the Workspace without its protected paths, a /tmp and a HOME of this Session
+              may reach  no network, only a loopback of this Session
+              needs      execute (commands)
+              asked by   the model openai:gpt-5-mini
+              because    the approval mode is always-ask
+        "#]],
+        );
+    }
+
+    #[test]
+    fn input_for_a_running_command_is_shown_with_its_id() {
+        shows(
+            &question(Action::Input {
+                process_id: "proc-0badcafe".into(),
+                text: "yes\n\u{3}".into(),
+            }),
+            expect![[r#"
+
+                exec_command asks to type this into proc-0badcafe:
+
+                  | yes
+                  | \x03
+
+                  where      the Workspace /home/ann/project
+                  may read   the Workspace, the system's folders and tool chains
+                  may change the Workspace without its protected paths, a /tmp and a HOME of this Session
+                  may reach  no network, only a loopback of this Session
+                  needs      execute (commands)
+                  asked by   the model openai:gpt-5-mini
+                  because    the approval mode is always-ask
+            "#]],
+        );
+    }
+
+    #[test]
+    fn a_poll_says_that_it_only_reads() {
+        shows(
+            &question(Action::Input {
+                process_id: "proc-0badcafe".into(),
+                text: String::new(),
+            }),
+            expect![[r#"
+
+                exec_command asks to read on from proc-0badcafe.
+
+                  where      the Workspace /home/ann/project
+                  may read   the Workspace, the system's folders and tool chains
+                  may change the Workspace without its protected paths, a /tmp and a HOME of this Session
+                  may reach  no network, only a loopback of this Session
+                  needs      execute (commands)
+                  asked by   the model openai:gpt-5-mini
+                  because    the approval mode is always-ask
+            "#]],
+        );
+    }
+
+    #[test]
+    fn a_tool_that_only_reads_says_so() {
+        let mut question = question(Action::Arguments(
+            "{\n  \"path\": \"src/main.rs\"\n}".into(),
+        ));
+        question.tool = "file_read".into();
+        question.permission = Permission::ReadOnly;
+        question.capabilities = vec!["workspace".into()];
+        shows(
+            &question,
+            expect![[r#"
+
+            file_read asks to run with these arguments:
+
+              | {
+              |   "path": "src/main.rs"
+              | }
+
+              where      the Workspace /home/ann/project
+              may read   the Workspace
+              may change nothing
+              may reach  nothing
+              needs      read-only (workspace)
+              asked by   the model openai:gpt-5-mini
+              because    the approval mode is always-ask
+        "#]],
+        );
+    }
+
+    #[test]
+    fn a_plugin_a_child_and_a_rule_are_named() {
+        let mut question = question(Action::Arguments("{}".into()));
+        question.tool = "weather".into();
+        question.permission = Permission::Write;
+        question.capabilities = vec!["edits".into(), "http".into()];
+        question.origin = Origin::Plugin("weather\u{202e}".into());
+        question.asked_by = Some("session-child".into());
+        question.rule = Some("ask before http".into());
+        shows(
+            &question,
+            expect![[r#"
+
+            weather asks to run with these arguments:
+
+              | {}
+
+              where      the Workspace /home/ann/project
+              may read   the Workspace
+              may change the Workspace without its protected paths
+              may reach  hosts on the public network
+              needs      write (edits, http)
+              tool of    the plugin weather\u{202e}
+              asked by   the child Session session-child
+              because    the rule ask before http
+        "#]],
+        );
+    }
+
+    #[test]
+    fn a_command_without_a_sandbox_says_unconfined_in_every_row_of_its_reach() {
+        let mut question = command("make");
+        question.reach.confined = false;
+        shows(
+            &question,
+            expect![[r#"
+
+            exec_command asks to run this command:
+
+              | make
+
+              where      the Workspace /home/ann/project
+              may read   UNCONFINED: everything that you can read
+              may change UNCONFINED: everything that you can change
+              may reach  UNCONFINED: everything that you can reach
+              needs      execute (commands)
+              asked by   the model openai:gpt-5-mini
+              because    the approval mode is always-ask
+        "#]],
+        );
+    }
+}

@@ -1,0 +1,120 @@
+//! `floe doctor`: which walls stand on this machine, found out by building them, and whether the tools run as they were
+//! compiled.
+
+use std::path::Path;
+
+use floe_runtime::{Allocator, Form, Runtime, RuntimeOptions};
+use floe_sandbox::{Doctor as Findings, Layer};
+
+use crate::arguments::{Doctor, OutputForm};
+use crate::built_in;
+use crate::exit::{Ending, Fault, Status};
+use crate::rendering;
+use crate::terminal::Screen;
+
+/// Examines the machine and prints what it found.
+pub(crate) fn execute(arguments: &Doctor) -> Ending {
+    let mut findings = floe_sandbox::doctor(Path::new("/proc/self/exe"));
+    let host = super::host()?;
+    findings.layers.extend(host.block_on(async { tools() })?);
+    let screen = Screen::of_process();
+    match arguments.output {
+        OutputForm::Json => screen.result(&json(&findings)?),
+        OutputForm::Text => screen.result(&rendering::doctor(&findings, screen.result_paint())),
+    }
+    Ok(if findings.ok {
+        Status::Completed
+    } else {
+        Status::Failed
+    })
+}
+
+/// What is not a wall and still worth knowing: where instances come from, and in which form the built-in tools run.
+fn tools() -> Result<[Layer; 2], Fault> {
+    let runtime = Runtime::new(RuntimeOptions::new(tokio::runtime::Handle::current()))
+        .map_err(|error| Fault::failed(error.to_string()))?;
+    let pool = match runtime.allocator() {
+        Allocator::Pooling { instances } => layer(
+            "instance pool",
+            Ok(format!("{instances} instances reserved")),
+        ),
+        Allocator::OnDemand { reason } => {
+            let reason = reason.as_deref().unwrap_or("not asked for");
+            let detail = format!("none, calls start more slowly: {reason}");
+            layer(
+                "instance pool",
+                Err((
+                    detail,
+                    "raise the limit of address space (`ulimit -v unlimited`)",
+                )),
+            )
+        }
+    };
+    Ok([pool, built_in_tools(&runtime)])
+}
+
+fn built_in_tools(runtime: &Runtime) -> Layer {
+    let name = "built-in tools";
+    let loaded = match built_in::load(runtime) {
+        Ok(loaded) => loaded,
+        Err(fault) => {
+            return layer(
+                name,
+                Err((
+                    fault.to_string(),
+                    "build the binary again with `make build`",
+                )),
+            );
+        }
+    };
+    if loaded.is_empty() {
+        return layer(
+            name,
+            Err((
+                "none in this binary".into(),
+                "build it with `make build`, which compiles them in",
+            )),
+        );
+    }
+    for (component, _) in &loaded {
+        let refused = match component.compile() {
+            Ok(Form::CompiledInstead { reason }) => reason,
+            Ok(_) => continue,
+            Err(error) => error.to_string(),
+        };
+        let detail = format!(
+            "`{}` is compiled anew at every start: {refused}",
+            component.name()
+        );
+        return layer(
+            name,
+            Err((
+                detail,
+                "build the binary on this kind of machine with `make build`",
+            )),
+        );
+    }
+    layer(
+        name,
+        Ok(format!("{} tools, compiled ahead of time", loaded.len())),
+    )
+}
+
+fn layer(name: &str, state: Result<String, (String, &str)>) -> Layer {
+    let (active, detail, remedy) = match state {
+        Ok(detail) => (true, detail, None),
+        Err((detail, remedy)) => (false, detail, Some(remedy.to_owned())),
+    };
+    Layer {
+        name: name.to_owned(),
+        active,
+        detail,
+        remedy,
+    }
+}
+
+fn json(findings: &Findings) -> Result<String, Fault> {
+    serde_json::to_string_pretty(findings)
+        .map(|text| format!("{text}\n"))
+        .map_err(|error| Fault::failed(format!("The findings cannot be written as JSON: {error}.")))
+}

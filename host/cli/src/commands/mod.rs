@@ -1,0 +1,51 @@
+//! One file a command: each turns its arguments into work and its work into a status.
+
+mod call;
+mod completions;
+mod config;
+mod doctor;
+mod precompile;
+mod run;
+mod tools;
+mod trace;
+
+use crate::arguments::Command;
+use crate::exit::{Ending, Fault};
+use crate::terminal::{Keep, Screen, Style, visible};
+
+/// Carries a command out.
+pub(crate) fn execute(command: Command) -> Ending {
+    match command {
+        Command::Run(arguments) => run::execute(&arguments),
+        Command::Call(arguments) => call::execute(&arguments),
+        Command::Tools(arguments) => tools::execute(&arguments),
+        Command::Trace(arguments) => trace::execute(arguments),
+        Command::Doctor(arguments) => doctor::execute(&arguments),
+        Command::Config(arguments) => config::execute(arguments),
+        Command::Completions(arguments) => completions::execute(arguments),
+        Command::Precompile(arguments) => precompile::execute(&arguments),
+    }
+}
+
+/// Says which commands were still running when their Session ended, and why no record was kept, where none was.
+fn say_ended_commands(closed: &floe_session::Closed, screen: &Screen) {
+    let warning = screen.aside_paint().paint(Style::Warning, "warning:");
+    for command in &closed.ended_commands {
+        let label = visible(&command.label, Keep::Nothing);
+        screen.aside(&format!(
+            "{warning} `{label}` ({}) was still running and was ended",
+            command.process_id
+        ));
+    }
+}
+
+/// The async runtime that does a command's I/O.
+fn host() -> Result<tokio::runtime::Runtime, Fault> {
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .map_err(|error| {
+            Fault::failed(format!("The threads of the host cannot start: {error}. Raise the limit of processes (`ulimit -u`)."))
+        })
+}

@@ -1,0 +1,190 @@
+//! `floe run`: one input, and the model works with the tools until it is done.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use floe_environment::{Selection, Surface};
+use floe_protocol::{AgentId, OmniMessage};
+use floe_session::{Observer, RunEnd, Session};
+
+use super::say_ended_commands;
+use crate::arguments::{OutputForm, Run};
+use crate::config::{AgentConfig, load_agent};
+use crate::exit::{Ending, Fault, Status};
+use crate::model::{self, Chosen, Sources};
+use crate::rendering::{JsonLines, RunPrinter, footer};
+use crate::setup::{Setup, registry};
+use crate::terminal::{Keep, Screen, Style, visible};
+
+/// Component instances that one conversation may have at once, most of them waiting for a command.
+const POOL: u32 = 64;
+
+/// Runs the conversation.
+pub(crate) fn execute(arguments: &Run) -> Ending {
+    let setup = Setup::new(&arguments.session, |config| config.surfaces.run)?;
+    let agent_id = arguments.agent.clone().unwrap_or_default();
+    let agent = agent(&setup, &agent_id, arguments.agent.is_some())?;
+    let environment = std::env::var("FLOE_MODEL").ok();
+    // The driver of a service needs the async runtime for its client.
+    let host = super::host()?;
+    let model = {
+        let _inside = host.enter();
+        model::open(&Sources {
+            flag: arguments.model.as_deref(),
+            environment: environment.as_deref(),
+            agent: agent.as_ref(),
+            agent_id: &agent_id,
+            config: &setup.config,
+        })?
+    };
+    host.block_on(run(arguments, setup, agent_id, agent, model))
+}
+
+/// The agent's file; one that was named must have one.
+fn agent(setup: &Setup, id: &AgentId, named: bool) -> Result<Option<AgentConfig>, Fault> {
+    let agent = load_agent(&setup.home, id).map_err(|faults| Fault::usage(faults.to_string()))?;
+    if agent.is_none() && named {
+        return Err(Fault::usage(format!(
+            "There is no agent {id}: {} does not exist. Write that file, or leave --agent out.",
+            setup.home.agent_config(id).display()
+        )));
+    }
+    Ok(agent)
+}
+
+async fn run(
+    arguments: &Run,
+    setup: Setup,
+    agent_id: AgentId,
+    agent: Option<AgentConfig>,
+    model: Chosen,
+) -> Ending {
+    let screen = &setup.screen;
+    let registry = registry(Some(POOL))?;
+    let asked_by = format!("the model {}", model.specification);
+    let mut options = setup.options(registry, Surface::Run, asked_by, true);
+    options.agent = agent_id;
+    options.model = Some(model.driver);
+    options.mode = arguments.mode.into();
+    options.selection = selection(arguments, agent.as_ref(), &setup);
+    options.max_turns = setup.config.max_turns;
+    if let Some(agent) = agent {
+        options.max_turns = fewer(agent.max_turns, options.max_turns);
+        options.max_tokens = agent.model.max_tokens;
+        options.system_prompt = Some(agent.system_prompt);
+        if !agent.without_effect.is_empty() {
+            let keys = agent.without_effect.join(", ");
+            screen.aside(&format!(
+                "{} keys of the agent that have no effect yet: {keys}",
+                warning(screen)
+            ));
+        }
+    }
+    let shown = Arc::new(Shown {
+        printer: Arc::default(),
+        screen: Arc::clone(screen),
+    });
+    options.observer = match arguments.output {
+        OutputForm::Text => Arc::clone(&shown) as _,
+        OutputForm::Json => Arc::new(JsonLines::counting(
+            Arc::clone(screen),
+            Arc::clone(&shown.printer),
+        )),
+    };
+    setup.listen()?;
+    let session = Session::open(options).map_err(|error| Fault::usage(error.to_string()))?;
+    let id = session.id().clone();
+    let end = session
+        .run(&arguments.message, setup.interrupts.run())
+        .await;
+    let closed = session.close().await;
+    screen.end_result_line();
+    say_end(&end, screen);
+    say_ended_commands(&closed, screen);
+    let printer = shown.printer();
+    screen.aside(&footer(
+        printer.turns(),
+        printer.calls(),
+        id.as_str(),
+        &closed,
+        screen.aside_paint(),
+    ));
+    Ok(Status::from_code(end.exit_status()))
+}
+
+/// The tools: the flag's, else the agent's, else the configuration's.
+fn selection(arguments: &Run, agent: Option<&AgentConfig>, setup: &Setup) -> Selection {
+    match (
+        arguments.session.toolset,
+        agent.and_then(AgentConfig::builtin),
+    ) {
+        (Some(toolset), _) => Selection::Toolset(toolset.into()),
+        (None, Some(entries)) => Selection::Entries(entries.to_vec()),
+        (None, None) => Selection::Toolset(setup.config.toolset.into()),
+    }
+}
+
+/// The agent's number of turns under the configuration's; 0 or less is without limit.
+fn fewer(agent: Option<i64>, limit: i64) -> i64 {
+    match agent {
+        Some(turns) if turns > 0 && (limit <= 0 || turns < limit) => turns,
+        _ => limit,
+    }
+}
+
+fn say_end(end: &RunEnd, screen: &Screen) {
+    let bad = |word: &str| screen.aside_paint().paint(Style::Bad, word);
+    match end {
+        RunEnd::Ended { .. } => {}
+        RunEnd::Failed { reason } => {
+            screen.aside(&format!(
+                "\n{} {}",
+                bad("The run failed:"),
+                visible(reason, Keep::LinesAndTabs)
+            ));
+        }
+        RunEnd::StoppedByRefusals { tool } => {
+            let tool = visible(tool, Keep::Nothing);
+            screen.aside(&format!(
+                "\n{} the model asked again and again for `{tool}`, which was refused.",
+                bad("Stopped:")
+            ));
+        }
+        RunEnd::Interrupted => screen.aside(&format!("\n{}", bad("Interrupted."))),
+    }
+}
+
+fn warning(screen: &Screen) -> String {
+    screen.aside_paint().paint(Style::Warning, "warning:")
+}
+
+/// Shows the conversation as text.
+struct Shown {
+    printer: Arc<Mutex<RunPrinter>>,
+    screen: Arc<Screen>,
+}
+
+impl Shown {
+    fn printer(&self) -> MutexGuard<'_, RunPrinter> {
+        self.printer.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Observer for Shown {
+    fn message(&self, message: &OmniMessage) {
+        self.printer().message(message, &self.screen);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_agent_may_have_fewer_turns_and_never_more() {
+        assert_eq!(fewer(Some(5), 100), 5);
+        assert_eq!(fewer(Some(500), 100), 100);
+        assert_eq!(fewer(Some(-1), 100), 100);
+        assert_eq!(fewer(Some(7), -1), 7);
+        assert_eq!(fewer(None, 100), 100);
+    }
+}

@@ -1,0 +1,290 @@
+//! Finds and reads the configuration files. Reading is all it does: a fault in any file means that nothing runs.
+
+use std::io::{ErrorKind, Read as _};
+use std::path::{Path, PathBuf};
+
+use floe_protocol::{AgentId, Home};
+
+use super::agent::AGENT_HELP;
+use super::document::{Document, MAX_BYTES, REFERENCE_HELP};
+use super::narrow::narrow;
+use super::{AgentConfig, Config, ConfigFault, ConfigFaults};
+
+/// Where a project keeps its configuration, below its Workspace.
+pub(crate) const PROJECT_FILE: &str = ".floe/config.yaml";
+
+/// The person's configuration, narrowed by the project's; `project` is the Workspace's canonical folder.
+pub(crate) fn load(home: &Home, project: Option<&Path>) -> Result<Config, ConfigFaults> {
+    let file = home.config();
+    let config = match read(&file)? {
+        Some(text) => user(&Document {
+            file: &file,
+            text: &text,
+            help: REFERENCE_HELP,
+        })?,
+        None => Config::default(),
+    };
+    let Some(file) = project.map(|folder| folder.join(PROJECT_FILE)) else {
+        return Ok(config);
+    };
+    match read(&file)? {
+        Some(text) => narrow(
+            &config,
+            &Document {
+                file: &file,
+                text: &text,
+                help: REFERENCE_HELP,
+            },
+        ),
+        None => Ok(config),
+    }
+}
+
+/// The agent's own file, where it has one.
+pub(crate) fn load_agent(
+    home: &Home,
+    agent: &AgentId,
+) -> Result<Option<AgentConfig>, ConfigFaults> {
+    let file = home.agent_config(agent);
+    match read(&file)? {
+        Some(text) => AgentConfig::parse(&Document {
+            file: &file,
+            text: &text,
+            help: AGENT_HELP,
+        })
+        .map(Some),
+        None => Ok(None),
+    }
+}
+
+/// Every configuration file that was found, each with its faults.
+pub(crate) fn check(home: &Home, project: &Path) -> Vec<(PathBuf, Result<(), ConfigFaults>)> {
+    let mut checked = Vec::new();
+    let user_file = home.config();
+    let user_result = load(home, None);
+    if user_file.exists() || user_result.is_err() {
+        checked.push((
+            user_file,
+            user_result.as_ref().map(|_| ()).map_err(Clone::clone),
+        ));
+    }
+    let project_file = project.join(PROJECT_FILE);
+    let narrowed = read(&project_file).and_then(|text| match text {
+        Some(text) => {
+            let base = user_result.unwrap_or_default();
+            narrow(
+                &base,
+                &Document {
+                    file: &project_file,
+                    text: &text,
+                    help: REFERENCE_HELP,
+                },
+            )
+            .map(|_| true)
+        }
+        None => Ok(false),
+    });
+    match narrowed {
+        Ok(false) => {}
+        Ok(true) => checked.push((project_file, Ok(()))),
+        Err(faults) => checked.push((project_file, Err(faults))),
+    }
+    for agent in agents(home) {
+        let file = home.agent_config(&agent);
+        match load_agent(home, &agent) {
+            Ok(None) => {}
+            Ok(Some(_)) => checked.push((file, Ok(()))),
+            Err(faults) => checked.push((file, Err(faults))),
+        }
+    }
+    checked
+}
+
+/// The agents that have a folder, by name.
+fn agents(home: &Home) -> Vec<AgentId> {
+    let mut agents: Vec<AgentId> = std::fs::read_dir(home.agents())
+        .into_iter()
+        .flatten()
+        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
+        .collect();
+    agents.sort();
+    agents
+}
+
+fn user(document: &Document<'_>) -> Result<Config, ConfigFaults> {
+    let config: Config = document.parse()?;
+    let mut faults = Vec::new();
+    if config.max_turns == 0 || config.max_turns < -1 {
+        faults.push(document.fault(
+            &["max_turns"],
+            "is no number of turns.",
+            "Write 1 or more, or -1 for no limit.",
+        ));
+    }
+    let names = config
+        .shell
+        .env_allow
+        .iter()
+        .filter(|name| name.is_empty() || name.contains('='));
+    for name in names {
+        let reason = format!(
+            "holds `{}`, which is no name of a variable.",
+            name.escape_debug()
+        );
+        faults.push(document.fault(
+            &["shell", "env_allow"],
+            reason,
+            "Write names such as PATH or LC_*.",
+        ));
+    }
+    if let Some(address) = &config.openai.base_url
+        && !address.starts_with("https://")
+        && !address.starts_with("http://")
+    {
+        let reason = format!("is no web address: `{}`.", address.escape_debug());
+        faults.push(document.fault(
+            &["openai", "base_url"],
+            reason,
+            "It starts with https:// or http://.",
+        ));
+    }
+    if config.openai.idle_timeout_s == 0 {
+        let reason = "is no time to wait.";
+        faults.push(document.fault(
+            &["openai", "idle_timeout_s"],
+            reason,
+            "Write 1 or more seconds.",
+        ));
+    }
+    if faults.is_empty() {
+        Ok(config)
+    } else {
+        Err(ConfigFaults(faults))
+    }
+}
+
+/// The text of a file; none where there is no such file.
+fn read(file: &Path) -> Result<Option<String>, ConfigFaults> {
+    let fault = |reason: String, remedy: &str| {
+        ConfigFaults::from(ConfigFault {
+            file: file.to_owned(),
+            line: None,
+            key: String::new(),
+            reason,
+            remedy: remedy.into(),
+        })
+    };
+    let unreadable = |error: std::io::Error| {
+        fault(
+            format!("cannot be read: {error}."),
+            "Make it readable for you, or remove it.",
+        )
+    };
+    // Looked at before it is opened, so that a pipe in its place cannot stop the program.
+    match std::fs::metadata(file) {
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            return Ok(None);
+        }
+        Err(error) => return Err(unreadable(error)),
+        Ok(metadata) if !metadata.is_file() => {
+            return Err(fault(
+                "is no file.".into(),
+                "Put a file of YAML there, or remove it.",
+            ));
+        }
+        Ok(metadata) if metadata.len() > MAX_BYTES => {
+            return Err(fault(
+                format!(
+                    "is {} bytes long; a configuration has at most {MAX_BYTES}.",
+                    metadata.len()
+                ),
+                "`floe config` prints one to start from.",
+            ));
+        }
+        Ok(_) => {}
+    }
+    let mut bytes = Vec::new();
+    std::fs::File::open(file)
+        .and_then(|opened| opened.take(MAX_BYTES).read_to_end(&mut bytes))
+        .map_err(unreadable)?;
+    String::from_utf8(bytes).map(Some).map_err(|error| {
+        let before = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+        let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
+        ConfigFaults::from(ConfigFault {
+            file: file.to_owned(),
+            line: Some(line),
+            key: String::new(),
+            reason: "is not UTF-8.".into(),
+            remedy: "Save it as UTF-8.".into(),
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn home() -> (tempfile::TempDir, Home) {
+        let folder = tempfile::tempdir().unwrap();
+        let home = Home::new(folder.path());
+        (folder, home)
+    }
+
+    #[test]
+    fn without_a_file_the_defaults_hold() {
+        let (_folder, home) = home();
+        assert_eq!(load(&home, None).unwrap(), Config::default());
+    }
+
+    #[test]
+    fn a_folder_or_a_text_that_is_not_utf_8_in_place_of_the_file_is_refused() {
+        let (_folder, home) = home();
+        std::fs::create_dir(home.config()).unwrap();
+        assert!(
+            load(&home, None)
+                .unwrap_err()
+                .to_string()
+                .contains("is no file.")
+        );
+        std::fs::remove_dir(home.config()).unwrap();
+        std::fs::write(home.config(), b"model: x\n# \xff\n").unwrap();
+        let message = load(&home, None).unwrap_err().to_string();
+        assert!(
+            message.contains("config.yaml:2: is not UTF-8."),
+            "{message}"
+        );
+    }
+
+    #[test]
+    fn values_that_cannot_be_meant_are_refused() {
+        let (_folder, home) = home();
+        std::fs::write(
+            home.config(),
+            "max_turns: 0\nopenai:\n  base_url: example.com\n",
+        )
+        .unwrap();
+        let ConfigFaults(faults) = load(&home, None).unwrap_err();
+        assert_eq!(
+            faults.iter().map(|fault| fault.line).collect::<Vec<_>>(),
+            [Some(1), Some(3)]
+        );
+    }
+
+    #[test]
+    fn every_file_is_checked_and_each_fault_stays_with_its_file() {
+        let (folder, home) = home();
+        let project = folder.path().join("project");
+        std::fs::create_dir_all(project.join(".floe")).unwrap();
+        std::fs::create_dir_all(home.agent(&AgentId::default())).unwrap();
+        std::fs::write(home.config(), "approve: read-only\n").unwrap();
+        std::fs::write(project.join(PROJECT_FILE), "model: x\n").unwrap();
+        std::fs::write(
+            home.agent_config(&AgentId::default()),
+            "system_prompt: Hello\n",
+        )
+        .unwrap();
+        let checked = check(&home, &project);
+        let sound: Vec<bool> = checked.iter().map(|(_, result)| result.is_ok()).collect();
+        assert_eq!(sound, [true, false, true]);
+    }
+}

@@ -1,0 +1,287 @@
+//! Applies a Workspace's own configuration, which may only narrow: whoever can write into a project must not be able to
+//! give its tools more than the person gave them. A key that would widen is a fault and nothing of the file applies.
+
+use floe_protocol::ApprovalMode;
+use floe_sandbox::WorkspaceMode;
+use serde_yaml::Value;
+
+use super::document::Document;
+use super::{Config, ConfigFaults};
+
+/// `config` as the project's file narrows it.
+pub(crate) fn narrow(config: &Config, project: &Document<'_>) -> Result<Config, ConfigFaults> {
+    let said: Config = project.parse()?;
+    let value: Value = project.read()?;
+    let mut keys = Vec::new();
+    leaves(&value, &mut Vec::new(), &mut keys);
+
+    let mut narrowed = config.clone();
+    let mut faults = Vec::new();
+    for key in &keys {
+        if let Err(reason) = apply(&key.join("."), &said, &mut narrowed) {
+            faults.push(project.fault(
+                key,
+                format!("widens: {reason}"),
+                "A project may only narrow. Remove the key, or set it in your own file, FLOE_HOME/config.yaml.",
+            ));
+        }
+    }
+    if faults.is_empty() {
+        Ok(narrowed)
+    } else {
+        faults.sort_by_key(|fault| fault.line);
+        Err(ConfigFaults(faults))
+    }
+}
+
+/// The paths of all keys whose value is no mapping.
+fn leaves<'v>(value: &'v Value, path: &mut Vec<&'v str>, keys: &mut Vec<Vec<&'v str>>) {
+    match value {
+        Value::Mapping(children) => {
+            for (key, child) in children {
+                path.push(key.as_str().unwrap_or_default());
+                leaves(child, path, keys);
+                path.pop();
+            }
+        }
+        _ if path.is_empty() => {}
+        _ => keys.push(path.clone()),
+    }
+}
+
+/// Takes one key over, or says why it may not be.
+fn apply(key: &str, said: &Config, into: &mut Config) -> Result<(), String> {
+    match key {
+        "approve" => {
+            let allowed = strictness(said.approve) >= strictness(into.approve);
+            let reason = format!(
+                "`{}` asks less than your `{}`.",
+                said.approve.as_str(),
+                into.approve.as_str()
+            );
+            take(&mut into.approve, said.approve, allowed, reason)
+        }
+        "max_turns" => {
+            let limit = |turns: i64| u64::try_from(turns).unwrap_or(u64::MAX);
+            let (new, old) = (said.max_turns, into.max_turns);
+            take(
+                &mut into.max_turns,
+                new,
+                limit(new) <= limit(old),
+                more_than(new, old),
+            )
+        }
+        "surfaces.run" => lower(&mut into.surfaces.run, said.surfaces.run),
+        "surfaces.call" => lower(&mut into.surfaces.call, said.surfaces.call),
+        "approvals.timeout_s" => {
+            let limit = |seconds: u64| if seconds == 0 { u64::MAX } else { seconds };
+            let (new, old) = (said.approvals.timeout_s, into.approvals.timeout_s);
+            take(
+                &mut into.approvals.timeout_s,
+                new,
+                limit(new) <= limit(old),
+                more_than(new, old),
+            )
+        }
+        "shell.mode" => {
+            let allowed =
+                said.shell.mode == WorkspaceMode::ReadOnly || said.shell.mode == into.shell.mode;
+            let reason = "commands are read-only in your file.".to_owned();
+            take(&mut into.shell.mode, said.shell.mode, allowed, reason)
+        }
+        "shell.network" => {
+            let allowed = said.shell.network == into.shell.network;
+            take(
+                &mut into.shell.network,
+                said.shell.network,
+                allowed,
+                "it is not what your file says.".into(),
+            )
+        }
+        "shell.env_allow" => {
+            let new = &said.shell.env_allow;
+            let further: Vec<&str> = new
+                .iter()
+                .filter(|name| {
+                    !into
+                        .shell
+                        .env_allow
+                        .iter()
+                        .any(|allowed| covers(allowed, name))
+                })
+                .map(String::as_str)
+                .collect();
+            let reason = format!("your list does not have {}.", further.join(", "));
+            take(
+                &mut into.shell.env_allow,
+                new.clone(),
+                further.is_empty(),
+                reason,
+            )
+        }
+        "shell.deny_read" => {
+            into.shell
+                .deny_read
+                .extend(said.shell.deny_read.iter().cloned());
+            Ok(())
+        }
+        "shell.protect" => {
+            into.shell
+                .protect
+                .extend(said.shell.protect.iter().cloned());
+            Ok(())
+        }
+        "shell.search.depth" => {
+            let (new, old) = (said.shell.search.depth, into.shell.search.depth);
+            let reason = format!("{new} looks less deep than your {old}.");
+            take(&mut into.shell.search.depth, new, new >= old, reason)
+        }
+        "shell.limits.pids" => lower(&mut into.shell.limits.pids, said.shell.limits.pids),
+        "shell.limits.file_mb" => lower(&mut into.shell.limits.file_mb, said.shell.limits.file_mb),
+        "shell.limits.open_files" => lower(
+            &mut into.shell.limits.open_files,
+            said.shell.limits.open_files,
+        ),
+        "shell.limits.shared_memory_mb" => lower(
+            &mut into.shell.limits.shared_memory_mb,
+            said.shell.limits.shared_memory_mb,
+        ),
+        _ => Err("it is not a project's to set.".into()),
+    }
+}
+
+fn take<T>(place: &mut T, value: T, allowed: bool, reason: String) -> Result<(), String> {
+    if allowed {
+        *place = value;
+        Ok(())
+    } else {
+        Err(reason)
+    }
+}
+
+fn lower<T: PartialOrd + Copy + std::fmt::Display>(place: &mut T, value: T) -> Result<(), String> {
+    let old = *place;
+    take(place, value, value <= old, more_than(value, old))
+}
+
+fn more_than(new: impl std::fmt::Display, old: impl std::fmt::Display) -> String {
+    format!("{new} is more than your {old}.")
+}
+
+/// How much a mode asks.
+fn strictness(mode: ApprovalMode) -> u8 {
+    match mode {
+        ApprovalMode::AllowAll => 0,
+        ApprovalMode::ReadOnly => 1,
+        ApprovalMode::AlwaysAsk => 2,
+        ApprovalMode::DenyAll => 3,
+    }
+}
+
+/// True where the pattern `allowed` lets every name of the pattern `name` through.
+fn covers(allowed: &str, name: &str) -> bool {
+    match allowed.strip_suffix('*') {
+        Some(prefix) => name.starts_with(prefix),
+        None => allowed == name,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use expect_test::expect;
+    use floe_protocol::Permission;
+
+    use super::*;
+    use crate::config::document::REFERENCE_HELP;
+
+    fn project(text: &str) -> Result<Config, String> {
+        let document = Document {
+            file: Path::new("project/.floe/config.yaml"),
+            text,
+            help: REFERENCE_HELP,
+        };
+        narrow(&Config::default(), &document).map_err(|faults| faults.to_string())
+    }
+
+    #[test]
+    fn a_project_may_narrow_every_key_that_the_reference_says_it_may() {
+        let config = project(
+            "approve: always-ask\nmax_turns: 5\nsurfaces: {run: read-only}\napprovals: {timeout_s: 60}\nshell:\n  \
+             mode: read-only\n  network: off\n  env_allow: [PATH, LC_ALL]\n  deny_read: ['*.pem']\n  protect: [ci]\n  \
+             search: {depth: 9}\n  limits: {pids: 3}\n",
+        )
+        .unwrap();
+        assert_eq!(config.approve, ApprovalMode::AlwaysAsk);
+        assert_eq!(config.max_turns, 5);
+        assert_eq!(config.surfaces.run, Permission::ReadOnly);
+        assert_eq!(config.surfaces.call, Permission::Dangerous);
+        assert_eq!(config.approvals.timeout_s, 60);
+        assert_eq!(config.shell.mode, WorkspaceMode::ReadOnly);
+        assert_eq!(config.shell.env_allow, ["PATH", "LC_ALL"]);
+        assert_eq!(config.shell.deny_read, ["**/.env", "**/.env.*", "*.pem"]);
+        assert_eq!(config.shell.search.depth, 9);
+        assert_eq!(config.shell.limits.pids, 3);
+    }
+
+    #[test]
+    fn a_project_that_widens_is_refused_with_every_key_and_line() {
+        expect![[r#"
+            project/.floe/config.yaml:1: `model` widens: it is not a project's to set.
+              A project may only narrow. Remove the key, or set it in your own file, FLOE_HOME/config.yaml.
+            project/.floe/config.yaml:2: `max_turns` widens: -1 is more than your 100.
+              A project may only narrow. Remove the key, or set it in your own file, FLOE_HOME/config.yaml.
+            project/.floe/config.yaml:4: `shell.env_allow` widens: your list does not have AWS_SECRET_ACCESS_KEY.
+              A project may only narrow. Remove the key, or set it in your own file, FLOE_HOME/config.yaml.
+            project/.floe/config.yaml:5: `shell.extra_write` widens: it is not a project's to set.
+              A project may only narrow. Remove the key, or set it in your own file, FLOE_HOME/config.yaml.
+            project/.floe/config.yaml:6: `shell.unsafe_no_sandbox` widens: it is not a project's to set.
+              A project may only narrow. Remove the key, or set it in your own file, FLOE_HOME/config.yaml.
+            project/.floe/config.yaml:8: `shell.limits.pids` widens: 100000 is more than your 512.
+              A project may only narrow. Remove the key, or set it in your own file, FLOE_HOME/config.yaml."#]]
+        .assert_eq(
+            &project(
+                "model: openai:other\nmax_turns: -1\nshell:\n  env_allow: [PATH, AWS_SECRET_ACCESS_KEY]\n  \
+                 extra_write: [/]\n  unsafe_no_sandbox: true\n  limits:\n    pids: 100000\n",
+            )
+            .unwrap_err(),
+        );
+    }
+
+    #[test]
+    fn a_looser_approval_than_the_persons_is_refused() {
+        let strict = Config {
+            approve: ApprovalMode::AlwaysAsk,
+            ..Config::default()
+        };
+        let document = Document {
+            file: Path::new("p"),
+            text: "approve: read-only\n",
+            help: REFERENCE_HELP,
+        };
+        assert!(narrow(&strict, &document).is_err());
+    }
+
+    #[test]
+    fn every_key_of_the_reference_says_what_a_project_may_do() {
+        let reference: Value = serde_yaml::from_str(super::super::REFERENCE).unwrap();
+        let mut keys = Vec::new();
+        leaves(&reference, &mut Vec::new(), &mut keys);
+        for key in keys {
+            let refused = apply(&key.join("."), &Config::default(), &mut Config::default())
+                .is_err_and(|reason| reason.contains("not a project's"));
+            let line = super::super::locate::line_of(super::super::REFERENCE, &key).unwrap();
+            let text: Vec<&str> = super::super::REFERENCE.lines().take(line - 1).collect();
+            let comment: String = text
+                .iter()
+                .rev()
+                .take_while(|line| line.trim_start().starts_with('#'))
+                .copied()
+                .collect();
+            let is_openai = key[0] == "openai";
+            let says_no = comment.contains("[project: no]") || is_openai;
+            assert_eq!(refused, says_no, "{key:?}: {comment}");
+        }
+    }
+}

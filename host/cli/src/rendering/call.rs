@@ -1,0 +1,162 @@
+//! The output of one call as text: the deltas as they come, on standard output; notes beside them on standard error.
+
+use floe_protocol::{Body, EventMsg, ModelMsg, OmniMessage, Phase};
+
+use crate::terminal::{Keep, Screen, Style, visible};
+
+/// Prints the one call of a Session.
+#[derive(Debug, Default)]
+pub(crate) struct CallPrinter {
+    /// True once the output was framed, so that the complete message brings nothing new.
+    framed: bool,
+}
+
+impl CallPrinter {
+    /// Prints what a message brings.
+    pub(crate) fn message(&mut self, message: &OmniMessage, screen: &Screen) {
+        if !message.origin.is_empty() {
+            return;
+        }
+        match &message.body {
+            Body::ModelMsg(ModelMsg::PartialToolCallOutput {
+                event_type,
+                output,
+                images,
+                ..
+            }) => {
+                self.framed = true;
+                screen.untrusted_result(output);
+                note_images(images.as_deref().unwrap_or_default(), screen);
+                if *event_type == Phase::Stop {
+                    screen.end_result_line();
+                }
+            }
+            Body::ModelMsg(ModelMsg::ToolCallOutput { output, images, .. }) if !self.framed => {
+                screen.untrusted_result(output);
+                note_images(images.as_deref().unwrap_or_default(), screen);
+                screen.end_result_line();
+            }
+            Body::EventMsg(event) => note_event(event, screen),
+            _ => {}
+        }
+    }
+}
+
+/// Says on standard error what a person should know beside the output.
+pub(super) fn note_event(event: &EventMsg, screen: &Screen) {
+    match event {
+        EventMsg::Warning { message, .. } => {
+            let label = screen.aside_paint().paint(Style::Warning, "warning:");
+            screen.aside(&format!("{label} {}", visible(message, Keep::LinesAndTabs)));
+        }
+        EventMsg::ToolProgress { characters, .. } => {
+            screen.progress(&format!("{characters} characters so far"))
+        }
+        _ => {}
+    }
+}
+
+/// Images are for models; a person is told that there is one.
+fn note_images(images: &[String], screen: &Screen) {
+    for image in images {
+        screen.aside(&describe_image(image));
+    }
+}
+
+/// `data:image/png;base64,…` as a few words.
+fn describe_image(image: &str) -> String {
+    let described = image
+        .strip_prefix("data:")
+        .and_then(|rest| rest.split_once(";base64,"));
+    match described {
+        Some((kind, data)) => {
+            let bytes = data.trim_end_matches('=').len() * 3 / 4;
+            format!(
+                "[image: {}, {bytes} bytes; --output json prints it]",
+                visible(kind, Keep::Nothing)
+            )
+        }
+        None => format!("[image: {}]", visible(image, Keep::Nothing)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use floe_protocol::{Role, StopReason};
+
+    use super::*;
+    use crate::terminal::screen_for_tests;
+
+    fn partial(event_type: Phase, output: &str, images: Option<Vec<String>>) -> OmniMessage {
+        OmniMessage::model(ModelMsg::PartialToolCallOutput {
+            role: Role::User,
+            event_type,
+            output: output.into(),
+            images,
+            tool_call_id: "c1".into(),
+            stop_reason: None,
+        })
+    }
+
+    fn complete(output: &str) -> OmniMessage {
+        OmniMessage::model(ModelMsg::ToolCallOutput {
+            role: Role::User,
+            output: output.into(),
+            images: None,
+            tool_call_id: "c1".into(),
+            stop_reason: StopReason::Completed,
+            facts: None,
+        })
+    }
+
+    fn printed(messages: &[OmniMessage]) -> (String, String) {
+        let (screen, result, aside) = screen_for_tests();
+        let mut printer = CallPrinter::default();
+        for message in messages {
+            printer.message(message, &screen);
+        }
+        (result.text(), aside.text())
+    }
+
+    #[test]
+    fn a_framed_output_is_printed_once_with_a_final_line_feed() {
+        let messages = [
+            partial(Phase::Start, "", None),
+            partial(Phase::Delta, "a\nb\n", None),
+            partial(Phase::Delta, "\n[exit code: 3]", None),
+            partial(Phase::Stop, "", None),
+            complete("a\nb\n\n[exit code: 3]"),
+        ];
+        assert_eq!(
+            printed(&messages),
+            ("a\nb\n\n[exit code: 3]\n".into(), String::new())
+        );
+    }
+
+    #[test]
+    fn an_output_that_was_never_framed_is_printed_from_the_complete_message() {
+        assert_eq!(
+            printed(&[complete("Tool call denied by user.")]).0,
+            "Tool call denied by user.\n"
+        );
+    }
+
+    #[test]
+    fn an_image_is_named_and_not_printed() {
+        let image = "data:image/png;base64,aGVsbG8=".to_owned();
+        let (result, aside) = printed(&[partial(Phase::Delta, "", Some(vec![image]))]);
+        assert_eq!(result, "");
+        assert_eq!(
+            aside,
+            "[image: image/png, 5 bytes; --output json prints it]\n"
+        );
+    }
+
+    #[test]
+    fn messages_of_children_are_not_mixed_in() {
+        assert_eq!(
+            printed(&[complete("child").with_origin("session-child")]).0,
+            ""
+        );
+    }
+}

@@ -1,0 +1,140 @@
+//! What `run` and `call` have in common: everything that can be wrong before a Session opens is looked at here, in one order,
+//! and nothing is written, started or asked.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use floe_environment::{Registry, Surface};
+use floe_protocol::{ApprovalMode, Home, Permission};
+use floe_runtime::{Runtime, RuntimeOptions};
+use floe_session::SessionOptions;
+use floe_workspace::Workspace;
+
+use crate::approval::{Person, Standing};
+use crate::arguments::SessionArguments;
+use crate::config::{Config, load};
+use crate::exit::Fault;
+use crate::terminal::{Interrupts, Screen};
+use crate::{built_in, home};
+
+/// What a Session will be made of.
+pub(crate) struct Setup {
+    pub(crate) home: Home,
+    pub(crate) config: Config,
+    pub(crate) screen: Arc<Screen>,
+    pub(crate) interrupts: Interrupts,
+    workspace: Workspace,
+    approval_mode: ApprovalMode,
+    max_permission: Permission,
+    unconfined: bool,
+}
+
+impl Setup {
+    /// Checks the Workspace and reads the configuration. `cap` picks this surface's permission cap.
+    pub(crate) fn new(
+        arguments: &SessionArguments,
+        cap: fn(&Config) -> Permission,
+    ) -> Result<Setup, Fault> {
+        let home = home::from_environment()?;
+        let workspace = open_workspace(arguments.workspace.as_deref(), &home)?;
+        let config = load(&home, Some(workspace.canonical_path()))
+            .map_err(|faults| Fault::usage(faults.to_string()))?;
+        let cap = cap(&config);
+        Ok(Setup {
+            approval_mode: arguments.approve.map_or(config.approve, ApprovalMode::from),
+            max_permission: arguments.max_permission.map_or(cap, |flag| flag.min(cap)),
+            unconfined: arguments.unsafe_no_sandbox || config.shell.unsafe_no_sandbox,
+            home,
+            config,
+            screen: Arc::new(Screen::of_process()),
+            interrupts: Interrupts::default(),
+            workspace,
+        })
+    }
+
+    /// The options of the Session, without model and observer. Must be called inside the async runtime. `asked_by` is who wants the
+    /// calls, in the words of a question; `lasting` says whether an answer for the whole Session makes sense.
+    pub(crate) fn options(
+        &self,
+        registry: Registry,
+        surface: Surface,
+        asked_by: String,
+        lasting: bool,
+    ) -> SessionOptions {
+        let standing = Standing {
+            shell: self.config.shell.clone(),
+            approval_mode: self.approval_mode,
+            asked_by,
+        };
+        let person = Person::at_the_terminal(
+            Arc::clone(&self.screen),
+            self.interrupts.clone(),
+            standing,
+            lasting,
+        );
+        let timeout_s = self.config.approvals.timeout_s;
+        let mut options = SessionOptions::new(
+            self.home.clone(),
+            self.workspace.clone(),
+            Arc::new(registry),
+        );
+        options.surface = surface;
+        options.approval_mode = self.approval_mode;
+        options.max_permission = Some(self.max_permission);
+        options.approver = person.map(|person| Arc::new(person) as _);
+        options.approval_timeout = (timeout_s > 0).then(|| Duration::from_secs(timeout_s));
+        options.policy = self.config.shell.policy();
+        options.unconfined = self.unconfined;
+        options
+            .command_environment
+            .allow
+            .clone_from(&self.config.shell.env_allow);
+        options
+    }
+
+    /// Listens for Ctrl-C, and takes a reader that went away for one. Must be called inside the async runtime.
+    pub(crate) fn listen(&self) -> Result<(), Fault> {
+        let screen = Arc::clone(&self.screen);
+        self.interrupts
+            .listen(move |pressed| {
+                if pressed == crate::terminal::Pressed::Interrupts && screen.aside_is_terminal() {
+                    screen.aside("Interrupting. Ctrl-C again ends at once.");
+                }
+            })
+            .map_err(|error| Fault::failed(format!("Signals cannot be received: {error}.")))?;
+        let reader_gone = self.screen.reader_gone().clone();
+        let run = self.interrupts.run().clone();
+        tokio::spawn(async move {
+            reader_gone.cancelled().await;
+            run.cancel();
+        });
+        Ok(())
+    }
+}
+
+/// The registry of the built-in tools on a runtime with this pool. Must be called inside the async runtime.
+pub(crate) fn registry(pool: Option<u32>) -> Result<Registry, Fault> {
+    let options = RuntimeOptions {
+        pool,
+        ..RuntimeOptions::new(tokio::runtime::Handle::current())
+    };
+    let runtime = Runtime::new(options).map_err(|error| Fault::failed(error.to_string()))?;
+    let registry = built_in::registry(&runtime)?;
+    if registry.names().next().is_none() {
+        return Err(Fault::usage(built_in::MISSING));
+    }
+    Ok(registry)
+}
+
+/// Opens the Workspace, or says why it cannot be one.
+fn open_workspace(named: Option<&Path>, home: &Home) -> Result<Workspace, Fault> {
+    let path = named.unwrap_or(Path::new("."));
+    let person_home = std::env::var_os("HOME")
+        .filter(|home| !home.is_empty())
+        .map(PathBuf::from);
+    let usage = |error: floe_workspace::OpenError| Fault::usage(format!("{error}."));
+    floe_workspace::check_location(path, home.root(), person_home.as_deref(), named.is_some())
+        .map_err(usage)?;
+    Workspace::open(path).map_err(usage)
+}

@@ -1,0 +1,16 @@
+//! The terminal: what it is, what may be shown on it, and what is read from it.
+
+mod interrupt;
+mod screen;
+mod style;
+mod visible;
+
+pub(crate) use interrupt::{Interrupts, Pressed};
+pub(crate) use screen::Screen;
+pub(crate) use style::{Paint, Style};
+pub(crate) use visible::{Keep, visible};
+
+#[cfg(test)]
+pub(crate) use screen::tests::{
+    screen as screen_for_tests, shared_screen as shared_screen_for_tests,
+};

@@ -1,0 +1,179 @@
+//! `floe call`: what it prints and how it ends.
+
+use std::io::Read as _;
+use std::time::{Duration, Instant};
+
+use crate::support::{Place, ended};
+
+#[test]
+fn a_command_that_fails_prints_its_output_and_its_exit_code_and_ends_with_1() {
+    let place = Place::new();
+    let workspace = place.workspace();
+    let ended = place.floe(&[
+        "call",
+        "exec_command",
+        r#"{"cmd":"printf \"a\\nb\\n\"; exit 3"}"#,
+        "--workspace",
+        workspace.to_str().unwrap(),
+    ]);
+    ended.expect(1);
+    assert_eq!(ended.stdout, "a\nb\n\n[exit code: 3]\n");
+    assert_eq!(ended.stderr, "");
+}
+
+#[test]
+fn a_call_that_completes_ends_with_0_and_leaves_one_trace_that_verifies() {
+    let place = Place::new();
+    place.workspace_file("hello.txt", "hello\n");
+    let ended = place.floe(&["call", "file_read", r#"{"path":"hello.txt"}"#]);
+    ended.expect(0);
+    assert_eq!(
+        (ended.stdout.as_str(), ended.stderr.as_str()),
+        ("hello\n", "")
+    );
+    place
+        .floe(&["trace", "verify", place.trace().to_str().unwrap()])
+        .expect(0);
+}
+
+#[test]
+fn a_final_line_feed_is_added_where_the_output_has_none() {
+    let place = Place::new();
+    place.workspace_file("hello.txt", "no line feed");
+    assert_eq!(
+        place
+            .floe(&["call", "file_read", r#"{"path":"hello.txt"}"#])
+            .stdout,
+        "no line feed\n"
+    );
+}
+
+#[test]
+fn arguments_come_from_a_file_or_from_standard_input() {
+    let place = Place::new();
+    place.workspace_file("hello.txt", "hello\n");
+    let arguments = place.file("arguments.json", r#"{"path":"hello.txt"}"#);
+    let from_file = place.floe(&["call", "file_read", &format!("@{}", arguments.display())]);
+    let from_input = place.floe_reading(&["call", "file_read", "-"], br#"{"path":"hello.txt"}"#);
+    assert_eq!(from_file.expect(0).stdout, "hello\n");
+    assert_eq!(from_input.expect(0).stdout, "hello\n");
+}
+
+#[test]
+fn a_denied_call_ends_with_3_and_does_nothing() {
+    let place = Place::new();
+    let call = [
+        "call",
+        "exec_command",
+        r#"{"cmd":"touch made"}"#,
+        "--approve",
+    ];
+    for mode in ["deny-all", "always-ask", "read-only"] {
+        let ended = place.floe(&[call.as_slice(), &[mode]].concat());
+        ended.expect(3);
+        assert_eq!(ended.stdout, "Tool call denied by user.\n", "{mode}");
+    }
+    assert!(!place.workspace().join("made").exists());
+}
+
+#[test]
+fn a_tool_that_only_reads_runs_in_the_read_only_mode() {
+    let place = Place::new();
+    place
+        .floe(&["call", "list", "{}", "--approve", "read-only"])
+        .expect(0);
+}
+
+#[test]
+fn a_tool_above_the_cap_ends_with_3_and_says_what_it_needs() {
+    let place = Place::new();
+    let ended = place.floe(&[
+        "call",
+        "exec_command",
+        r#"{"cmd":"true"}"#,
+        "--max-permission",
+        "read-only",
+    ]);
+    ended.expect(3);
+    assert!(
+        ended.stdout.starts_with("Tool call denied by policy.\n"),
+        "{}",
+        ended.stdout
+    );
+    assert!(ended.stdout.contains("execute"), "{}", ended.stdout);
+}
+
+#[test]
+fn the_cap_of_the_configuration_holds_and_the_flag_only_lowers_it() {
+    let place = Place::new();
+    place.config("surfaces:\n  call: read-only\n");
+    for cap in ["dangerous", "read-only", "none"] {
+        let ended = place.floe(&[
+            "call",
+            "exec_command",
+            r#"{"cmd":"true"}"#,
+            "--max-permission",
+            cap,
+        ]);
+        ended.expect(3);
+    }
+    place.floe(&["call", "list", "{}"]).expect(0);
+}
+
+#[test]
+fn a_project_narrows_for_its_own_workspace() {
+    let place = Place::new();
+    place.workspace_file(".floe/config.yaml", "approve: deny-all\n");
+    place.floe(&["call", "list", "{}"]).expect(3);
+}
+
+#[test]
+fn an_interrupt_ends_the_call_and_its_processes_with_130() {
+    let place = Place::new();
+    let mut child = place.spawn(&mut place.command(&[
+        "call",
+        "exec_command",
+        r#"{"cmd":"echo started; sleep 600; touch survived"}"#,
+    ]));
+    let mut first = [0; 7];
+    child
+        .stdout
+        .as_mut()
+        .unwrap()
+        .read_exact(&mut first)
+        .unwrap();
+    assert_eq!(&first, b"started");
+    let interrupted = Instant::now();
+    interrupt(child.id());
+    let ended = ended(child.wait_with_output().unwrap());
+    ended.expect(130);
+    assert!(interrupted.elapsed() < Duration::from_secs(20));
+    assert!(
+        ended.stdout.contains("[interrupted by user]"),
+        "{}",
+        ended.stdout
+    );
+    assert!(!place.workspace().join("survived").exists());
+    place
+        .floe(&["trace", "verify", place.trace().to_str().unwrap()])
+        .expect(0);
+}
+
+#[test]
+fn a_reader_that_goes_away_ends_the_call_quietly() {
+    let place = Place::new();
+    let mut child = place.spawn(&mut place.command(&[
+        "call",
+        "exec_command",
+        r#"{"cmd":"yes | head -c 400000; sleep 600"}"#,
+    ]));
+    drop(child.stdout.take());
+    let ended = ended(child.wait_with_output().unwrap());
+    assert_eq!(ended.stderr, "");
+    ended.expect(130);
+}
+
+fn interrupt(pid: u32) {
+    let pid = rustix::process::Pid::from_raw(i32::try_from(pid).unwrap()).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+}

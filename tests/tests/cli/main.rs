@@ -1,0 +1,13 @@
+//! The built `floe` as a person or a script meets it: exit statuses, messages, shapes of output, questions at a terminal.
+//!
+//! The binary is `FLOE_BIN`, else the one that `make build` left in the target folder. Each test has a `FLOE_HOME`, a HOME and a Workspace
+//! of its own.
+
+mod approval;
+mod bad_input;
+mod calls;
+mod conversations;
+mod forms;
+mod support;
+mod terminal;
+mod traces;
