@@ -576,7 +576,7 @@ async fn a_path_outside_the_workspace_is_refused_by_every_reader() {
         for path in ["../canary", "/etc/passwd"] {
             let arguments = json!({"path": path}).to_string();
             let arguments = match tool {
-                "read_image" => json!({"url": path}).to_string(),
+                "read_image" => json!({"source": path}).to_string(),
                 _ => arguments,
             };
             let output = door
