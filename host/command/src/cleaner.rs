@@ -1,14 +1,16 @@
-//! Terminal output to plain text, a piece at a time: ESC sequences and NUL are removed, and of a line that a carriage return starts over
-//! only the last version stays. The state is carried over the borders of pieces, so where they lie changes nothing.
+//! Terminal output to plain text, a piece at a time: ESC sequences and NUL are removed, and of a line that a carriage
+//! return starts over only the last version stays. The state is carried over the borders of pieces, so where they lie
+//! changes nothing.
 //!
-//! What is removed: CSI, OSC (ended by BEL or ST), DCS, SOS, PM, APC (ended by ST), the shorter escapes, and the C1 controls U+0080 to
-//! U+009F, of which U+009B starts a CSI. A sequence that is not ended stops at the end of its line or at a length bound, so that no program
-//! can hide the rest of its output by accident. All other characters pass.
+//! What is removed: CSI, OSC (ended by BEL or ST), DCS, SOS, PM, APC (ended by ST), the shorter escapes, and the C1
+//! controls U+0080 to U+009F, of which U+009B starts a CSI. A sequence that is not ended stops at the end of its line
+//! or at a length bound, so that no program can hide the rest of its output by accident. All other characters pass.
 //!
-//! The carriage return. One that LF follows is part of the line's end and stays (several in a row count as one); any other drops the text before it
-//! on its line. So a line can be given away only when it is complete, and an unfinished one is held until [`Cleaner::flush`] says that
-//! a reader wants it now, or until it is longer than 64 KiB. What was given away cannot be dropped any more: a carriage return after it becomes
-//! LF, so that two versions of a line never run together.
+//! The carriage return. One that LF follows is part of the line's end and stays (several in a row count as one); any
+//! other drops the text before it on its line. So a line can be given away only when it is complete, and an unfinished
+//! one is held until [`Cleaner::flush`] says that a reader wants it now, or until it is longer than 64 KiB. What was
+//! given away cannot be dropped any more: a carriage return after it becomes LF, so that two versions of a line never
+//! run together.
 
 /// An unfinished line of more bytes than this is given away as it comes.
 const LONGEST_HELD_LINE: usize = 64 * 1024;

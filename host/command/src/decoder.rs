@@ -1,5 +1,5 @@
-//! Bytes to text, a piece at a time: the concatenation of what comes out is `String::from_utf8_lossy` of the concatenation of what
-//! went in, however it was cut. Holds at most three bytes back.
+//! Bytes to text, a piece at a time: the concatenation of what comes out is `String::from_utf8_lossy` of the
+//! concatenation of what went in, however it was cut. Holds at most three bytes back.
 
 /// An incremental UTF-8 decoder. A maximal invalid sequence becomes one U+FFFD.
 #[derive(Debug, Default)]
@@ -42,7 +42,8 @@ impl Decoder {
     }
 }
 
-/// The length of the longest prefix whose decoding no further byte can change: all but an unfinished character at the end.
+/// The length of the longest prefix whose decoding no further byte can change: all but an unfinished character at the
+/// end.
 fn decided_prefix(bytes: &[u8]) -> usize {
     let tail_starts = bytes.len().saturating_sub(3);
     for start in tail_starts..bytes.len() {

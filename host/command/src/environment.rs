@@ -1,5 +1,5 @@
-//! The environment of a command: nothing is inherited. It starts from what a login shell would set, by an allow list, and ends with
-//! what no one may override.
+//! The environment of a command: nothing is inherited. It starts from what a login shell would set, by an allow list,
+//! and ends with what no one may override.
 
 mod git_identity;
 mod login;
@@ -35,7 +35,8 @@ pub const DEFAULT_ALLOWED: [&str; 8] = [
 /// Files that a shell would run before the command.
 const NEVER: [&str; 2] = ["BASH_ENV", "ENV"];
 
-/// A variable of more bytes is not taken from the login shell: `execve` refuses 128 KiB, and nothing sensible needs this much.
+/// A variable of more bytes is not taken from the login shell: `execve` refuses 128 KiB, and nothing sensible needs
+/// this much.
 const LONGEST_INHERITED: usize = 64 * 1024;
 /// `execve` refuses a `NAME=value` of this many bytes, its NUL included.
 const LONGEST_VARIABLE: usize = 128 * 1024;
@@ -141,7 +142,8 @@ impl Base {
         Base { variables, sandbox }
     }
 
-    /// The whole environment of one command: the base, what the call adds, what the sandbox sets, what is hardened; later ones win.
+    /// The whole environment of one command: the base, what the call adds, what the sandbox sets, what is hardened;
+    /// later ones win.
     pub(crate) fn compose(&self, added: &[(String, String)]) -> Result<Variables, CommandError> {
         let mut all: BTreeMap<OsString, OsString> = BTreeMap::new();
         for (name, value) in &self.variables {
@@ -171,7 +173,8 @@ impl Base {
     }
 }
 
-/// Finds out what every command starts from: the login shell's environment, or the host's with a warning, and the person's name for git.
+/// Finds out what every command starts from: the login shell's environment, or the host's with a warning, and the
+/// person's name for git.
 pub(crate) async fn find_base(
     options: &EnvironmentOptions,
     launcher: &Arc<dyn Launch>,

@@ -6,8 +6,8 @@ use std::sync::{Arc, Weak};
 
 use crate::{CommandSession, CommandSessions};
 
-/// Somebody's hold on a session. When it is dropped and the session was not kept, the command and everything in it ends;
-/// when the session has ended and all was read, its id is forgotten.
+/// Somebody's hold on a session. When it is dropped and the session was not kept, the command and everything in it
+/// ends; when the session has ended and all was read, its id is forgotten.
 #[derive(Debug)]
 pub struct CommandHandle {
     session: Arc<CommandSession>,

@@ -1,5 +1,5 @@
-//! A session's standard input: a bounded queue between whoever writes and a program that may read slowly or never. Writing to an input that
-//! is closed is no error (spec/environment.md 1.5).
+//! A session's standard input: a bounded queue between whoever writes and a program that may read slowly or never.
+//! Writing to an input that is closed is no error (spec/environment.md 1.5).
 
 use std::collections::VecDeque;
 use std::io;

@@ -1,4 +1,5 @@
-//! The seam to what starts processes: the sandbox in the product, a double in tests. Nothing else in this crate starts one.
+//! The seam to what starts processes: the sandbox in the product, a double in tests. Nothing else in this crate starts
+//! one.
 
 use std::ffi::OsString;
 use std::io;

@@ -1,9 +1,9 @@
 //! Command sessions: native processes that a [`floe_sandbox::Sandbox`] confines, driven by an id. This crate collects
 //! their output in bounded memory, feeds their input, signals and ends them, and keeps at most 64 of them per Session.
 //!
-//! Invariants. No process is started but through [`Launch`]. A command that nobody holds and nobody kept is ended with all its
-//! children. Output is lost only where it is counted. No call waits without a bound, and none blocks a thread of the
-//! runtime.
+//! Invariants. No process is started but through [`Launch`]. A command that nobody holds and nobody kept is ended with
+//! all its children. Output is lost only where it is counted. No call waits without a bound, and none blocks a thread
+//! of the runtime.
 
 mod cleaner;
 mod decoder;

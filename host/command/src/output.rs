@@ -1,5 +1,5 @@
-//! A session's output on its way from the command's descriptors to whoever reads it: decoded, cleaned and kept in the ring as it
-//! arrives, whether anybody reads or not. It never slows the command down and never grows without bound.
+//! A session's output on its way from the command's descriptors to whoever reads it: decoded, cleaned and kept in the
+//! ring as it arrives, whether anybody reads or not. It never slows the command down and never grows without bound.
 
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -87,7 +87,8 @@ impl Output {
         }
     }
 
-    /// Reads `source` to its end. A terminal whose last user is gone answers with an error; no other error can be helped either.
+    /// Reads `source` to its end. A terminal whose last user is gone answers with an error; no other error can be
+    /// helped either.
     pub(crate) async fn collect(self: Arc<Self>, source: Arc<Source>) {
         let mut in_a_row = 0;
         while source.descriptor.readable().await.is_ok() {
@@ -154,8 +155,8 @@ impl Output {
         self.state().ring.latest(characters)
     }
 
-    /// Takes up to `limit` bytes (at least one character), waiting up to `wait` for something to take or the end. Dropping the future loses
-    /// nothing. Of several readers the one that came first is served first.
+    /// Takes up to `limit` bytes (at least one character), waiting up to `wait` for something to take or the end.
+    /// Dropping the future loses nothing. Of several readers the one that came first is served first.
     pub(crate) async fn read(&self, limit: usize, wait: Duration) -> Read {
         let deadline = deadline_after(wait);
         let Ok(_turn) = tokio::time::timeout_at(deadline, self.turn.lock()).await else {

@@ -1,5 +1,6 @@
-//! Unread output in bounded memory: when nobody reads, the first quarter and the latest three quarters stay, and what lies between
-//! is counted. Characters are never split. Nothing here waits or knows where output comes from, except for its channel.
+//! Unread output in bounded memory: when nobody reads, the first quarter and the latest three quarters stay, and what
+//! lies between is counted. Characters are never split. Nothing here waits or knows where output comes from, except
+//! for its channel.
 
 use std::collections::VecDeque;
 
@@ -86,8 +87,8 @@ impl Ring {
         self.tail.append(channel, rest);
     }
 
-    /// Takes up to `limit` bytes in order; at least one character if there is one. Stops where something was dropped: the next
-    /// call tells how much and goes on behind it.
+    /// Takes up to `limit` bytes in order; at least one character if there is one. Stops where something was dropped:
+    /// the next call tells how much and goes on behind it.
     pub(crate) fn take(&mut self, limit: usize) -> Taken {
         let mut taken = Taken::default();
         let mut left = limit;
@@ -168,8 +169,8 @@ fn is_continuation(byte: u8) -> bool {
     byte & 0xC0 == 0x80
 }
 
-/// How often the channel may change within the head, and within the tail: a program that writes single bytes in turn must not make the
-/// ring's bookkeeping larger than its content.
+/// How often the channel may change within the head, and within the tail: a program that writes single bytes in turn
+/// must not make the ring's bookkeeping larger than its content.
 const HEAD_SPANS: usize = 8 * 1024;
 const TAIL_SPANS: usize = 24 * 1024;
 

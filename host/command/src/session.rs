@@ -1,5 +1,5 @@
-//! One command that runs or has run: its streams, its end, and who holds it. A session ends with everything in it when it is
-//! killed, when its last handle goes and it was not kept, or when it is dropped.
+//! One command that runs or has run: its streams, its end, and who holds it. A session ends with everything in it when
+//! it is killed, when its last handle goes and it was not kept, or when it is dropped.
 
 mod core;
 mod streams;
@@ -76,12 +76,12 @@ impl CommandSession {
         &self.core.identity.confinement
     }
 
-    /// Takes unread output of up to `max_bytes` (at least one character), waiting up to `wait` until there is some or the command has ended, whichever is
-    /// first. Output that came while nobody read is there at once.
+    /// Takes unread output of up to `max_bytes` (at least one character), waiting up to `wait` until there is some or
+    /// the command has ended, whichever is first. Output that came while nobody read is there at once.
     ///
-    /// A complete line is given as it comes. An unfinished one, which a carriage return might still start over, is given when `wait` is over,
-    /// when nothing came for 100 ms and no carriage return has touched it (a prompt), or at the end. So read once for
-    /// as long as is to be waited, not often and shortly; dropping the future loses nothing.
+    /// A complete line is given as it comes. An unfinished one, which a carriage return might still start over, is
+    /// given when `wait` is over, when nothing came for 100 ms and no carriage return has touched it (a prompt), or at
+    /// the end. So read once for as long as is to be waited, not often and shortly; dropping the future loses nothing.
     ///
     /// # Errors
     /// [`CommandError::SandboxEnded`] after all output was read, where the command's end is not known.
@@ -100,7 +100,8 @@ impl CommandSession {
             waiting_for_input: false,
         };
         if !read.exhausted {
-            // Nothing may be awaited from here on: the output is taken. A complete line says that the command is busy; a wait in vain, or a prompt, that it may be waiting.
+            // Nothing may be awaited from here on: the output is taken. A complete line says that the command is busy;
+            // a wait in vain, or a prompt, that it may be waiting.
             let busy = batch
                 .chunks
                 .last()
@@ -120,8 +121,8 @@ impl CommandSession {
         Ok(batch)
     }
 
-    /// Sends `data` to the command's standard input, in order with other writers. Returns when all is written or queued; to an
-    /// input that is closed, at once.
+    /// Sends `data` to the command's standard input, in order with other writers. Returns when all is written or
+    /// queued; to an input that is closed, at once.
     ///
     /// # Errors
     /// [`CommandError::InputBlocked`] where the program does not read and the queue stayed full.
@@ -130,14 +131,15 @@ impl CommandSession {
         self.core.input.write(data, self.core.input_wait).await
     }
 
-    /// Ends the command's standard input behind what is queued. A terminal gets Ctrl-D, which ends it at the start of a line only.
+    /// Ends the command's standard input behind what is queued. A terminal gets Ctrl-D, which ends it at the start of
+    /// a line only.
     pub fn close_stdin(&self) {
         self.core.name();
         self.core.input.close();
     }
 
-    /// Sends SIGINT, SIGTERM or SIGKILL to the command's process group; SIGINT to a terminal is a typed Ctrl-C. SIGKILL ends
-    /// everything in the sandbox. To a command that has ended nothing happens.
+    /// Sends SIGINT, SIGTERM or SIGKILL to the command's process group; SIGINT to a terminal is a typed Ctrl-C.
+    /// SIGKILL ends everything in the sandbox. To a command that has ended nothing happens.
     ///
     /// # Errors
     /// [`CommandError::UnknownSignal`].
@@ -192,8 +194,8 @@ impl CommandSession {
         self.core.status()
     }
 
-    /// Leaves the command running when its handles are gone, to be found by its id. With `announce_end` the observer is told of
-    /// its end, once; at once where it has ended already.
+    /// Leaves the command running when its handles are gone, to be found by its id. With `announce_end` the observer
+    /// is told of its end, once; at once where it has ended already.
     pub fn keep(&self, announce_end: bool) {
         let core = &self.core;
         core.kept.store(true, Ordering::Release);

@@ -1,5 +1,5 @@
-//! The registry of a Session's commands: gives ids, keeps at most 64, makes room by fixed rules, and ends everything when it is
-//! disposed of.
+//! The registry of a Session's commands: gives ids, keeps at most 64, makes room by fixed rules, and ends everything
+//! when it is disposed of.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -110,7 +110,8 @@ impl std::fmt::Debug for CommandSessions {
 }
 
 impl CommandSessions {
-    /// An empty registry. Call it on the tokio runtime that is to do the commands' I/O; nothing is started before the first command.
+    /// An empty registry. Call it on the tokio runtime that is to do the commands' I/O; nothing is started before the
+    /// first command.
     ///
     /// # Panics
     /// Outside a tokio runtime.
@@ -330,7 +331,8 @@ impl Drop for CommandSessions {
 }
 
 impl State {
-    /// Which session makes room: of those that nobody holds an ended one, else the running one that was not named for longest.
+    /// Which session makes room: of those that nobody holds an ended one, else the running one that was not named for
+    /// longest.
     fn victim(&self, evictable_after: Duration) -> Option<String> {
         let now = Instant::now();
         self.sessions

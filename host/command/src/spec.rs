@@ -11,7 +11,8 @@ pub struct CommandSpec {
     pub command: String,
     /// The program's arguments. With them no shell is involved.
     pub args: Option<Vec<String>>,
-    /// Relative to the Workspace, below `/workspace`, or below its canonical path on the host; the Workspace where none.
+    /// Relative to the Workspace, below `/workspace`, or below its canonical path on the host; the Workspace where
+    /// none.
     pub working_directory: Option<String>,
     /// Added to what the host sets. HOME, TMPDIR and the hardened variables keep the host's values.
     pub environment: Vec<(String, String)>,

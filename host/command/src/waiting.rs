@@ -1,5 +1,5 @@
-//! Whether a command waits for input: looked up in `/proc`, when a reader waited in vain. True only where it is known; a program that
-//! polls, or a kernel that does not tell, counts as not waiting.
+//! Whether a command waits for input: looked up in `/proc`, when a reader waited in vain. True only where it is known;
+//! a program that polls, or a kernel that does not tell, counts as not waiting.
 
 use std::collections::VecDeque;
 use std::fs;
@@ -62,7 +62,8 @@ fn reads_from(pid: u32, input: InputKind) -> bool {
     }
 }
 
-/// The descriptor of a `read`, from a line of `/proc/<pid>/syscall`: the call's number, then its arguments in hexadecimal.
+/// The descriptor of a `read`, from a line of `/proc/<pid>/syscall`: the call's number, then its arguments in
+/// hexadecimal.
 fn descriptor_read(call: &str) -> Option<u64> {
     let mut fields = call.split_ascii_whitespace();
     if fields.next()? != READ {

@@ -1,4 +1,5 @@
-//! What is left of many commands, and what a flood costs. Alone in its process, whose descriptors, threads and memory it measures.
+//! What is left of many commands, and what a flood costs. Alone in its process, whose descriptors, threads and memory
+//! it measures.
 
 mod support;
 

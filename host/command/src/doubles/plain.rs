@@ -1,5 +1,5 @@
-//! Starts commands as plain processes in a process group of their own. A command that leaves its group is not ended with it: tests of that need the
-//! real sandbox.
+//! Starts commands as plain processes in a process group of their own. A command that leaves its group is not ended
+//! with it: tests of that need the real sandbox.
 
 use std::ffi::OsString;
 use std::io;

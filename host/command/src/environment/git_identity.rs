@@ -1,5 +1,6 @@
-//! The name and e-mail of the person's git configuration, for commits that a command makes. The files are read here rather than asked of `git`, so that nothing
-//! runs as the person outside the sandbox; `include` directives are therefore not followed.
+//! The name and e-mail of the person's git configuration, for commits that a command makes. The files are read here
+//! rather than asked of `git`, so that nothing runs as the person outside the sandbox; `include` directives are
+//! therefore not followed.
 
 use std::path::Path;
 
@@ -65,7 +66,8 @@ impl Identity {
     }
 }
 
-/// A value as git reads it: quotes and escapes resolved, comments and outer blanks taken off. `None` where it is empty or broken.
+/// A value as git reads it: quotes and escapes resolved, comments and outer blanks taken off. `None` where it is empty
+/// or broken.
 fn value_of(text: &str) -> Option<String> {
     let mut value = String::new();
     // What is kept at least: trailing blanks count only in quotes.

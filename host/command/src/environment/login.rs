@@ -1,6 +1,6 @@
-//! What a login shell would set: asked once per Session of `bash -l` in the same sandbox, with the person's profile files
-//! readable and nothing else of the person's, and kept by the digest of those files. Profile files are programs; they never run outside
-//! the sandbox.
+//! What a login shell would set: asked once per Session of `bash -l` in the same sandbox, with the person's profile
+//! files readable and nothing else of the person's, and kept by the digest of those files. Profile files are programs;
+//! they never run outside the sandbox.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -178,8 +178,8 @@ fn parse(answer: &[u8]) -> impl Iterator<Item = (String, String)> {
     })
 }
 
-/// The login shell's search path, then what only the host's own has: `/etc/profile` starts PATH anew and would hide the tool chains that
-/// the sandbox makes readable because the host's PATH names them.
+/// The login shell's search path, then what only the host's own has: `/etc/profile` starts PATH anew and would hide
+/// the tool chains that the sandbox makes readable because the host's PATH names them.
 fn joined_path(login: &str, host: &str) -> String {
     let mut parts: Vec<&str> = Vec::new();
     for part in login.split(':').chain(host.split(':')) {

@@ -196,7 +196,8 @@ fn reference(text: &str, limit: usize) -> (String, u64, String) {
     }
 }
 
-/// What a ring must do, told step by step without being clever: every unread character with its channel, a gap in between.
+/// What a ring must do, told step by step without being clever: every unread character with its channel, a gap in
+/// between.
 #[derive(Default)]
 struct Model {
     head: Vec<(Channel, char)>,

@@ -1,5 +1,5 @@
-//! What a session and the task that waits for its end share: the way from the process's end to the moment when all its output is
-//! collected and the end shows.
+//! What a session and the task that waits for its end share: the way from the process's end to the moment when all its
+//! output is collected and the end shows.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};

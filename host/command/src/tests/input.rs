@@ -189,7 +189,7 @@ async fn standard_streams_are_no_terminal() {
 }
 
 #[tokio::test]
-async fn an_idle_input_costs_no_queue() {
+async fn what_was_written_arrives_before_the_end_of_input() {
     let puppets = Arc::new(Puppets::default());
     let (_folder, sessions) = registry(Arc::clone(&puppets) as _, |_| {});
     let session = sessions.spawn(CommandSpec::shell("x")).await.unwrap();
