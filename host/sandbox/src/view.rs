@@ -90,6 +90,7 @@ pub(crate) fn compose(options: &SandboxOptions) -> Result<View, SandboxError> {
         }
     }
     if let Some(git) = worktree::find(&options.workspace, &options.workspace_path) {
+        git.writable().for_each(|path| composer.hold_in_tmp(&path));
         composer.writable.extend(git.writable().map(Bytes::from));
         composer.entries.extend(git.entries());
     }
@@ -227,9 +228,9 @@ impl Composer<'_> {
             self.hold_in_tmp(&real);
             self.bind(&real, &real, access);
             self.shown.push(real.clone());
-        }
-        if access == Access::Write {
-            self.writable.push(real.as_path().into());
+            if access == Access::Write {
+                self.writable.push(real.as_path().into());
+            }
         }
         let is_link = path
             .symlink_metadata()
@@ -253,11 +254,12 @@ impl Composer<'_> {
         let (Some(first), Some(_)) = (parts.next(), parts.next()) else {
             return;
         };
+        let first = Path::new(TMP).join(first);
         let held = Entry::Memory {
-            target: Path::new(TMP).join(first).into(),
+            target: first.as_path().into(),
             size: 1024 * 1024,
         };
-        if !self.entries.contains(&held) {
+        if !self.is_shown(&first) && !self.entries.contains(&held) {
             self.entries.push(held);
         }
     }

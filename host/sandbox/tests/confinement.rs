@@ -530,3 +530,24 @@ fn a_workspace_that_is_gone_is_told_as_that() {
     assert_eq!(error.code(), "not-found");
     assert!(error.to_string().contains("no longer exists"), "{error}");
 }
+
+#[test]
+fn what_is_added_below_tmp_and_in_the_workspace_is_where_it_belongs() {
+    let added = tempfile::tempdir().unwrap();
+    let added = added.path().canonicalize().unwrap();
+    fs::create_dir_all(added.join("write")).unwrap();
+    fs::write(added.join("r"), "readable").unwrap();
+    let session = Session::with(|workspace, options| {
+        fs::create_dir(workspace.join("sub")).unwrap();
+        options.policy.workspace = WorkspaceMode::ReadOnly;
+        options.policy.extra_read = vec![added.clone()];
+        options.policy.extra_write = vec![added.join("write"), workspace.join("sub")];
+    });
+    let added_path = added.display();
+    session.ok(&format!(
+        "cat {added_path}/r && echo x > {added_path}/write/w"
+    ));
+    session.refused(&format!("echo x > {added_path}/w"));
+    // A Workspace that is read-only has no writable part.
+    session.refused("echo x > sub/w");
+}

@@ -281,14 +281,24 @@ pub(crate) fn again_without_privileges() {
     if !rustix::process::geteuid().is_root() || std::env::var_os(UNPRIVILEGED).is_some() {
         return;
     }
-    let output = std::process::Command::new(std::env::current_exe().unwrap())
+    let program = std::env::current_exe().unwrap();
+    let output = std::process::Command::new(&program)
         .uid(NOBODY)
         .gid(NOBODY)
         .env(UNPRIVILEGED, "1")
         .env("HOME", "/nonexistent")
         .current_dir("/")
-        .output()
-        .unwrap();
+        .output();
+    let output = match output {
+        Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
+            eprintln!(
+                "not run: an ordinary user may not execute {}",
+                program.display()
+            );
+            return;
+        }
+        other => other.unwrap(),
+    };
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(
         output.status.success(),
