@@ -1,9 +1,10 @@
 //! The tools of one Session: which of the registered ones it has, as which definition, in which order.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use floe_protocol::{Mode, ModelClass, Permission, ToolDefinition};
+use jsonschema::Validator;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -36,6 +37,8 @@ pub(crate) struct Offer {
     pub(crate) definition: ToolDefinition,
     /// Where the definition is not the registered one, its own schema.
     own_schema: Option<LazySchema>,
+    /// The schema of the structured result, compiled at its first use; an error where it is none.
+    output_schema: OnceLock<Result<Validator, String>>,
 }
 
 impl Offer {
@@ -48,6 +51,28 @@ impl Offer {
         match &self.own_schema {
             Some(schema) => schema.get(&self.definition),
             None => self.entry.schema.get(&self.entry.tool.definition),
+        }
+    }
+
+    /// Whether a structured result is what the tool promised.
+    ///
+    /// # Errors
+    /// What does not fit.
+    pub(crate) fn check_structured(&self, structured: &Value) -> Result<(), String> {
+        let Some(schema) = &self.definition.output_schema else {
+            return Ok(());
+        };
+        let validator = self.output_schema.get_or_init(|| {
+            jsonschema::options()
+                .offline()
+                .build(schema)
+                .map_err(|error| format!("the output schema is none: {error}"))
+        });
+        match validator {
+            Ok(validator) => validator
+                .validate(structured)
+                .map_err(|error| error.masked().to_string()),
+            Err(fault) => Err(fault.clone()),
         }
     }
 }
@@ -88,6 +113,7 @@ impl Catalogue {
                         entry: Arc::clone(entry),
                         definition: toolset.adapt(&entry.tool.definition),
                         own_schema: None,
+                        output_schema: OnceLock::new(),
                     })
                     .collect()
             }
@@ -102,6 +128,7 @@ impl Catalogue {
                         entry: Arc::clone(entry),
                         definition: definition.clone(),
                         own_schema: Some(LazySchema::default()),
+                        output_schema: OnceLock::new(),
                     })
                 })
                 .collect(),

@@ -1,11 +1,13 @@
 //! The way of one call through the door: gates, decision, run, close-out. Each step is its own function, in the order in which
 //! a call meets them.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Instant;
 
 use floe_protocol::{Mode, Permission, ToolCall};
 use floe_runtime::CapabilitySet;
+use futures_util::FutureExt;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
@@ -55,7 +57,12 @@ impl Inner {
     async fn decide_in_turn(&self, call: &ToolCall, place: &Place) -> Decided {
         place.turn().await;
         let arguments_sha256 = digest::sha256(call.arguments.as_bytes());
-        match self.gates(call).await {
+        // A fault in judging ends this call alone, as one in running it does.
+        let judged = AssertUnwindSafe(self.gates(call))
+            .catch_unwind()
+            .await
+            .unwrap_or_else(|_| Err(broke_off(&call.name)));
+        match judged {
             Ok(passed) => self.decide(call, passed, arguments_sha256).await,
             Err(refusal) => {
                 let subject = Subject::without_power(self, call, arguments_sha256);
@@ -137,6 +144,15 @@ impl Inner {
         rule::check(&options.rules, tool, permission)?;
         trace::check(options.sink.recording(), permission)
     }
+}
+
+fn broke_off(tool: &str) -> Refusal {
+    tracing::error!(tool, "the host broke off while it judged a call");
+    Refusal::failed(
+        Gate::Schema,
+        "host-fault",
+        "[tool error] the host broke off while it judged this call; its log says where".into(),
+    )
 }
 
 /// What was decided about a call.

@@ -12,9 +12,9 @@ use floe_runtime::{
     ToolResult,
 };
 use futures_util::FutureExt;
-use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
+use crate::catalogue::Offer;
 use crate::close_out::{CloseOut, Ending, SelfReport, UNCONFINED};
 use crate::door::Passed;
 use crate::environment::Inner;
@@ -68,7 +68,7 @@ impl Inner {
             .catch_unwind()
             .await
             .unwrap_or_else(|_| broke_off(&definition.name));
-        output.finish(ending(definition, ran, cancel.is_cancelled()))
+        output.finish(ending(&passed.offer, ran, cancel.is_cancelled()))
     }
 }
 
@@ -103,7 +103,7 @@ fn broke_off(tool: &str) -> Call {
 
 /// How a call ended, in the terms of the close-out. `interrupted` is what holds now: an interrupt that comes before the close-out
 /// wins over a tool that has just returned.
-fn ending(definition: &ToolDefinition, call: Call, interrupted: bool) -> Ending {
+fn ending(offer: &Offer, call: Call, interrupted: bool) -> Ending {
     let HostFacts {
         exit_code,
         signal,
@@ -128,22 +128,27 @@ fn ending(definition: &ToolDefinition, call: Call, interrupted: bool) -> Ending 
         ..Ending::default()
     };
     match call.end {
-        CallEnd::Returned(result) => returned(definition, result, &mut ending),
+        CallEnd::Returned(result) => returned(offer, result, &mut ending),
         CallEnd::Failed(failure) => {
             ending.error = Some(words(&failure));
             ending.facts.code = Some(failure.code);
         }
         CallEnd::Trapped { message } => ending.error = Some(message),
         CallEnd::Cancelled => ending.interrupted = true,
-        CallEnd::DeadlineExceeded => ending.timed_out = Some(definition.timeout_ms),
+        CallEnd::DeadlineExceeded => ending.timed_out = Some(offer.definition.timeout_ms),
     }
     ending
 }
 
-fn returned(definition: &ToolDefinition, result: ToolResult, ending: &mut Ending) {
-    ending.facts.structured = result
-        .structured
-        .filter(|structured| fits(definition, structured));
+fn returned(offer: &Offer, result: ToolResult, ending: &mut Ending) {
+    ending.facts.structured = result.structured.filter(|structured| {
+        let fits = offer.check_structured(structured);
+        if let Err(fault) = &fits {
+            let tool = &offer.definition.name;
+            tracing::warn!(%tool, %fault, "a structured result is dropped");
+        }
+        fits.is_ok()
+    });
     let mut note = result.note;
     let mut images = Vec::new();
     for image in result.images {
@@ -171,26 +176,6 @@ fn words(failure: &Failure) -> String {
         Some(hint) if !hint.is_empty() => format!("{} {hint}", failure.message),
         _ => failure.message.clone(),
     }
-}
-
-/// True where the structured result is what the tool promised.
-fn fits(definition: &ToolDefinition, structured: &Value) -> bool {
-    let Some(schema) = &definition.output_schema else {
-        return true;
-    };
-    let fault = match jsonschema::options().offline().build(schema) {
-        Ok(validator) => match validator.validate(structured) {
-            Ok(()) => return true,
-            Err(error) => error.masked().to_string(),
-        },
-        Err(error) => error.to_string(),
-    };
-    tracing::warn!(
-        tool = %definition.name,
-        %fault,
-        "a structured result does not fit the tool's output schema and is dropped"
-    );
-    false
 }
 
 /// An image as the model takes it.
