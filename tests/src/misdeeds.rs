@@ -134,19 +134,24 @@ pub struct Outcome {
 }
 
 impl Bench {
-    /// Everything compiled, nothing run. Call it on the runtime that does the I/O.
+    /// A bench with room for 32 guests. Call it on the runtime that does the I/O.
+    pub fn new() -> Bench {
+        Bench::with_room_for(32)
+    }
+
+    /// A bench with room for that many guests at once; further ones wait.
     ///
     /// # Panics
     ///
-    /// Where the guests were not built; the message says what to run.
-    pub fn new() -> Bench {
+    /// Where there is no runtime or no temporary folder.
+    pub fn with_room_for(guests: u32) -> Bench {
         let folder = tempfile::tempdir().expect("a temporary folder");
         for name in ["a.txt", "b.txt", "c.txt"] {
             std::fs::write(folder.path().join(name), name).expect("a file in it");
         }
         let workspace = floe_workspace::Workspace::open(folder.path()).expect("a Workspace");
         let mut options = RuntimeOptions::new(Handle::current());
-        options.pool = Some(32);
+        options.pool = Some(guests);
         options.describe_deadline = SHORT;
         Bench {
             runtime: Runtime::new(options).expect("a runtime"),
@@ -172,6 +177,14 @@ impl Bench {
             component.expect("a guest that is let in")
         };
         components.entry(name).or_insert_with(load).clone()
+    }
+
+    /// Touches all memory that the pool keeps. It keeps up to 4 MiB of every slot that was in use at once, by design; what grows
+    /// after this is something else.
+    pub async fn saturate(&self, guests: usize) {
+        let allocate = Misdeed::new("allocate", End::Trapped(&[]));
+        let calls = (0..guests).map(|_| self.commit(&allocate));
+        futures_util::future::join_all(calls).await;
     }
 
     /// Lets `hostile` do one misdeed.

@@ -10,6 +10,8 @@ pub const CONTRACT_VERSION: &str = "0.1.0";
 /// The part of the version that must be equal.
 const CONTRACT_LINE: &str = "0.1.";
 const CONTRACT: &str = "floe:tool/";
+/// The magic number and the version that every module and component starts with.
+const HEADER_BYTES: usize = 8;
 const TOOL_EXPORT: &str = "builtin-tool";
 const TOOL_FUNCTIONS: [&str; 3] = ["definition", "execute", "permission-for"];
 /// Interfaces of the contract that every call has, or that hold no function.
@@ -284,7 +286,7 @@ fn names(tool: &str, bytes: &[u8]) -> Result<Names, AdmissionError> {
     }
     let fault = |error: wasmparser::BinaryReaderError| {
         let offset = error.offset() as u64;
-        if error.message().contains("unexpected end") {
+        if error.offset() >= bytes.len() || error.message().contains("unexpected end") {
             return truncated(offset);
         }
         AdmissionError::Invalid {
@@ -293,6 +295,9 @@ fn names(tool: &str, bytes: &[u8]) -> Result<Names, AdmissionError> {
             offset,
         }
     };
+    if bytes.len() < HEADER_BYTES {
+        return Err(truncated(0));
+    }
     let mut parser = Parser::new(0);
     let (mut imports, mut exports) = (Vec::new(), Vec::new());
     let mut position = 0_usize;
@@ -318,11 +323,10 @@ fn names(tool: &str, bytes: &[u8]) -> Result<Names, AdmissionError> {
             | Payload::ComponentSection {
                 unchecked_range, ..
             } => {
-                let end = usize::try_from(unchecked_range.end).unwrap_or(usize::MAX);
-                if end > bytes.len() {
+                if unchecked_range.end > bytes.len() {
                     return Err(truncated(unchecked_range.start as u64));
                 }
-                position = end;
+                position = unchecked_range.end;
             }
             Payload::ComponentImportSection(section) => {
                 for import in section {
@@ -493,7 +497,8 @@ mod tests {
         let bytes = component(&["floe:tool/output@0.1.0"], TOOL);
         for length in 4..bytes.len() {
             match admit("t", &bytes[..length], CapabilitySet::all()) {
-                // Between two sections nothing tells that more was to come.
+                // Between two sections nothing tells that more was to come; behind the last that counts it is whole.
+                Ok(_) => assert!(Validator::new().validate_all(&bytes[..length]).is_ok()),
                 Err(AdmissionError::Truncated { .. } | AdmissionError::NotATool { .. }) => {}
                 other => panic!("{length}: {other:?}"),
             }
