@@ -149,7 +149,7 @@ fn an_interrupt_ends_the_call_and_its_processes_with_130() {
     ended.expect(130);
     assert!(interrupted.elapsed() < Duration::from_secs(20));
     assert!(
-        ended.stdout.contains("[interrupted by user]"),
+        ended.stdout.contains("[interrupted: tool aborted by user]"),
         "{}",
         ended.stdout
     );
@@ -157,6 +157,47 @@ fn an_interrupt_ends_the_call_and_its_processes_with_130() {
     place
         .floe(&["trace", "verify", place.trace().to_str().unwrap()])
         .expect(0);
+}
+
+#[test]
+fn a_command_that_still_runs_when_floe_exits_is_ended_and_that_is_said() {
+    let place = Place::new();
+    let arguments = r#"{"cmd":"sleep 600; touch survived","yield_time_ms":250}"#;
+    let ended = place.floe(&["call", "exec_command", arguments]);
+    ended.expect(0);
+    assert!(
+        ended.stderr.contains("sleep 600") && ended.stderr.contains("was ended"),
+        "{}",
+        ended.stderr
+    );
+}
+
+#[test]
+fn a_command_without_a_sandbox_is_marked_unconfined() {
+    let place = Place::new();
+    let call = [
+        "call",
+        "exec_command",
+        r#"{"cmd":"true"}"#,
+        "--output",
+        "json",
+    ];
+    let facts = |ended: &crate::support::Ended| -> serde_json::Value {
+        let messages = ended.json_lines();
+        let mut payloads = messages.iter().map(|message| &message["payload"]);
+        payloads
+            .find(|payload| payload["type"] == "tool_call_output")
+            .unwrap()["facts"]
+            .clone()
+    };
+    let by_flag = place.floe(&[call.as_slice(), &["--unsafe-no-sandbox"]].concat());
+    assert_eq!(facts(by_flag.expect(0))["confinement"], "UNCONFINED");
+    place.config("shell: {unsafe_no_sandbox: true}\n");
+    let by_configuration = place.floe(&call);
+    assert_eq!(
+        facts(by_configuration.expect(0))["confinement"],
+        "UNCONFINED"
+    );
 }
 
 #[test]

@@ -7,7 +7,7 @@ use floe_environment::{Selection, Surface, Toolset};
 use floe_protocol::{OmniMessage, Source};
 use floe_session::{Observer, Session};
 
-use super::say_ended_commands;
+use super::{say_ended_commands, say_trace_fault};
 use crate::arguments::{Call, OutputForm};
 use crate::exit::{Ending, Fault, Status};
 use crate::rendering::{CallPrinter, JsonLines};
@@ -49,8 +49,12 @@ async fn call(arguments: &Call, tool_arguments: &str, setup: Setup) -> Ending {
         .await;
     let closed = session.close().await;
     setup.screen.end_result_line();
-    say_ended_commands(&closed, &setup.screen);
-    Ok(Status::from_code(output.exit_status()))
+    let status = Status::from_code(output.exit_status());
+    if status != Status::Interrupted {
+        say_ended_commands(&closed, &setup.screen);
+    }
+    say_trace_fault(&closed, &setup.screen);
+    Ok(status)
 }
 
 /// Shows the call as text.

@@ -27,7 +27,7 @@ pub(crate) fn execute(command: Command) -> Ending {
     }
 }
 
-/// Says which commands were still running when their Session ended, and why no record was kept, where none was.
+/// Says which commands were still running when their Session ended.
 fn say_ended_commands(closed: &floe_session::Closed, screen: &Screen) {
     let warning = screen.aside_paint().paint(Style::Warning, "warning:");
     for command in &closed.ended_commands {
@@ -36,6 +36,15 @@ fn say_ended_commands(closed: &floe_session::Closed, screen: &Screen) {
             "{warning} `{label}` ({}) was still running and was ended",
             command.process_id
         ));
+    }
+}
+
+/// Says why the record of a Session is not complete, where it is not.
+fn say_trace_fault(closed: &floe_session::Closed, screen: &Screen) {
+    if let Some(fault) = &closed.trace_fault {
+        let warning = screen.aside_paint().paint(Style::Warning, "warning:");
+        let fault = visible(fault, Keep::LinesAndTabs);
+        screen.aside(&format!("{warning} the Trace is not complete: {fault}"));
     }
 }
 

@@ -6,7 +6,7 @@ use floe_environment::{Selection, Surface};
 use floe_protocol::{AgentId, OmniMessage};
 use floe_session::{Observer, RunEnd, Session};
 
-use super::say_ended_commands;
+use super::{say_ended_commands, say_trace_fault};
 use crate::arguments::{OutputForm, Run};
 use crate::config::{AgentConfig, load_agent};
 use crate::exit::{Ending, Fault, Status};
@@ -99,7 +99,10 @@ async fn run(
     let closed = session.close().await;
     screen.end_result_line();
     say_end(&end, screen);
-    say_ended_commands(&closed, screen);
+    if end != RunEnd::Interrupted {
+        say_ended_commands(&closed, screen);
+    }
+    say_trace_fault(&closed, screen);
     let printer = shown.printer();
     screen.aside(&footer(
         printer.turns(),

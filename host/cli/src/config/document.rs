@@ -272,8 +272,8 @@ mod tests {
         faults(
             "- model\n",
             expect![[r#"
-            /home/ann/floe/config.yaml:1: invalid type: sequence, expected struct Config
-              `floe config` prints every key with its values."#]],
+                /home/ann/floe/config.yaml:1: holds no keys with values.
+                  Write `key: value`, one a line."#]],
         );
     }
 }

@@ -24,16 +24,11 @@ pub(crate) fn footer(
     if let Some(head) = &closed.head {
         lines.push_str(&format!("{} {}\n", label("Hash"), head.hash));
     }
-    match &closed.trace_fault {
-        Some(fault) => {
-            let warning = paint.paint(Style::Warning, "warning:");
-            let fault = visible(fault, Keep::LinesAndTabs);
-            lines.push_str(&format!("{warning} the Trace is not complete: {fault}\n"));
-        }
-        None => lines.push_str(&format!(
+    if closed.trace_fault.is_none() {
+        lines.push_str(&format!(
             "{} floe trace verify {session}\n",
             label("Verify")
-        )),
+        ));
     }
     lines
 }

@@ -100,7 +100,7 @@ impl RunPrinter {
                 ..
             } => {
                 let asked = (name.clone(), asked_for(arguments));
-                screen.progress(&format!("{} {}", visible(&asked.0, Keep::Nothing), asked.1));
+                screen.progress(&visible(&format!("{} {}", asked.0, asked.1), Keep::Nothing));
                 self.running.insert(tool_call_id.clone(), asked);
             }
             ModelMsg::ToolCallOutput {
@@ -188,7 +188,7 @@ impl RunPrinter {
     }
 }
 
-/// What a call ran, in one line: the command or the only text argument as it is, anything else as JSON.
+/// What a call ran: the command or the only text argument as it is, anything else as JSON.
 fn asked_for(arguments: &str) -> String {
     let parsed: Option<Value> = serde_json::from_str(arguments).ok();
     let members = parsed.as_ref().and_then(Value::as_object);
@@ -197,10 +197,7 @@ fn asked_for(arguments: &str) -> String {
         None if members.len() == 1 => members.values().next()?.as_str(),
         None => None,
     });
-    shortened(&visible(
-        text.unwrap_or(arguments).trim_end(),
-        Keep::Nothing,
-    ))
+    text.unwrap_or(arguments).trim_end().to_owned()
 }
 
 fn call_block(
@@ -211,35 +208,44 @@ fn call_block(
     stop_reason: StopReason,
     paint: Paint,
 ) -> String {
-    let mut block = format!(
-        "→ {} {asked}\n",
-        paint.paint(Style::Name, visible(name, Keep::Nothing))
-    );
-    let lines: Vec<&str> = output.trim_end_matches('\n').split('\n').collect();
-    let hidden = lines.len().saturating_sub(FIRST_LINES + LAST_LINES);
-    for (index, line) in lines.iter().enumerate() {
-        if hidden > 1 && index == FIRST_LINES {
-            let words = format!("… {hidden} lines …");
-            block.push_str(&format!("  {}\n", paint.paint(Style::Quiet, words)));
-        }
-        let is_hidden = hidden > 1 && (FIRST_LINES..FIRST_LINES + hidden).contains(&index);
-        if !is_hidden {
-            let line = visible(line, Keep::LinesAndTabs);
-            block.push_str(format!("  {}", shortened(&line)).trim_end());
-            block.push('\n');
-        }
-    }
+    let name = paint.paint(Style::Name, visible(name, Keep::Nothing));
+    let mut block = match asked.contains('\n') {
+        false => format!("→ {name} {}\n", shortened(&visible(asked, Keep::Nothing))),
+        // More than a line is set apart from the output by a sign of its own.
+        true => format!("→ {name}\n{}", excerpt(asked, "  $ ", paint)),
+    };
+    block.push_str(&excerpt(output.trim_end_matches('\n'), "  ", paint));
     if images > 0 {
         block.push_str(&format!("  [{images} image(s)]\n"));
     }
-    match stop_reason {
-        StopReason::Completed => {}
-        other => block.push_str(&format!(
-            "  {}\n",
-            paint.paint(Style::Bad, format!("({other})"))
-        )),
+    if stop_reason != StopReason::Completed {
+        let how = paint.paint(Style::Bad, format!("({stop_reason})"));
+        block.push_str(&format!("  {how}\n"));
     }
     block
+}
+
+/// The lines of a text that are shown, each behind `margin`: all of a short one, the first and the last of a long one.
+fn excerpt(text: &str, margin: &str, paint: Paint) -> String {
+    let lines: Vec<&str> = text.split('\n').collect();
+    let hidden = match lines.len().saturating_sub(FIRST_LINES + LAST_LINES) {
+        // A line that says that one line is hidden is no shorter than that line.
+        1 => 0,
+        hidden => hidden,
+    };
+    let mut shown = String::new();
+    for (index, line) in lines.iter().enumerate() {
+        if hidden > 0 && index == FIRST_LINES {
+            let words = paint.paint(Style::Quiet, format!("… {hidden} lines …"));
+            shown.push_str(&format!("{margin}{words}\n"));
+        }
+        if hidden == 0 || index < FIRST_LINES || index >= FIRST_LINES + hidden {
+            let line = format!("{margin}{}", shortened(&visible(line, Keep::LinesAndTabs)));
+            shown.push_str(line.trim_end());
+            shown.push('\n');
+        }
+    }
+    shown
 }
 
 fn shortened(line: &str) -> String {
@@ -320,12 +326,14 @@ mod tests {
                 retry_in_ms: None,
             }),
             call("c3", "file_read", r#"{"path":"long","offset":1}"#),
+            call("c4", "exec_command", r#"{"cmd":"make &&\nmake check\n"}"#),
+            output("c4", "built\n", StopReason::Completed),
             output("c3", &numbers, StopReason::Completed),
             whole("Done."),
         ] {
             printer.message(&message, &screen);
         }
-        assert_eq!((printer.turns(), printer.calls()), (1, 3));
+        assert_eq!((printer.turns(), printer.calls()), (1, 4));
         expect![[r#"
             I look around.
 
@@ -338,6 +346,11 @@ mod tests {
             → list .
               a
               b
+
+            → exec_command
+              $ make &&
+              $ make check
+              built
 
             → file_read {"path":"long","offset":1}
               1
