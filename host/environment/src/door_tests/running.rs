@@ -1,0 +1,200 @@
+//! What a call that was allowed gets, leaves behind and ends as.
+
+use super::*;
+
+#[tokio::test]
+async fn a_call_is_decided_then_streams_then_completes() {
+    let open = House::new().open(|_| {});
+    let output = open.run("reader", r#"{"text":"hi"}"#).await;
+    assert_eq!(output.output, "hi");
+    assert_eq!(output.exit_status(), 0);
+    assert_eq!(
+        open.sink.shape(),
+        ["decision Allow", "start", "delta hi", "stop", "complete"]
+    );
+}
+
+#[tokio::test]
+async fn a_decision_carries_every_field() {
+    let open = House::new().open(|_| {});
+    open.run("look", "{}").await;
+    assert_eq!(
+        open.sink.decisions(),
+        [ApprovalDecision {
+            decision: Decision::Allow,
+            tool_call_id: "c1".into(),
+            tool: "look".into(),
+            kind: floe_protocol::DecisionKind::Call,
+            mode: ApprovalMode::AllowAll,
+            by: DecidedBy::Mode,
+            gate: None,
+            rule: None,
+            scope: Scope::Once,
+            arguments_sha256: "44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a"
+                .into(),
+            tool_sha256: Some("00".repeat(32)),
+            capabilities: vec!["workspace".into()],
+            waited_ms: 0,
+        }]
+    );
+}
+
+#[tokio::test]
+async fn in_plan_mode_no_call_is_given_edits_or_commands() {
+    let granted = Arc::new(Mutex::new(CapabilitySet::all()));
+    let mut house = House::new();
+    let seen = Arc::clone(&granted);
+    // Declared read-only and importing everything: the mode gate stops what has such power, whatever it declares.
+    house.add_body(
+        definition("liar", Permission::ReadOnly),
+        &[Capability::Edits, Capability::Workspace],
+        Ok(Permission::None),
+        None,
+        Box::new(move |request| {
+            *seen.lock().unwrap() = request.granted;
+            ToolResult::default()
+        }),
+    );
+    let open = house.open(|options| options.max_permission = Some(Permission::ReadOnly));
+    open.run("liar", "{}").await;
+    assert_eq!(granted.lock().unwrap().names(), ["workspace"]);
+    open.environment.set_mode(Mode::Plan);
+    assert_eq!(
+        open.run("liar", "{}").await.end,
+        CallOutcome::Gate(Gate::Mode)
+    );
+}
+
+#[tokio::test]
+async fn only_a_single_call_is_told_that_nothing_comes_after_it() {
+    for (surface, told) in [(Surface::Call, true), (Surface::Run, false)] {
+        let seen = Arc::new(Mutex::new(None));
+        let mut house = House::new();
+        let keep = Arc::clone(&seen);
+        house.add_body(
+            definition("looks", Permission::None),
+            &[],
+            Ok(Permission::None),
+            None,
+            Box::new(move |request| {
+                *keep.lock().unwrap() = Some(request.context.metadata.clone());
+                ToolResult::default()
+            }),
+        );
+        house
+            .open(|options| options.surface = surface)
+            .run("looks", "{}")
+            .await;
+        let metadata = seen.lock().unwrap().take().unwrap();
+        let one_shot = ("one-shot".to_owned(), "true".to_owned());
+        assert_eq!(metadata.contains(&one_shot), told, "{surface}");
+    }
+}
+
+#[tokio::test]
+async fn an_interrupt_keeps_what_was_written_and_is_aborted() {
+    let mut house = House::new();
+    let gate = Arc::clone(&house.gate);
+    house.add_body(
+        definition("slow", Permission::None),
+        &[],
+        Ok(Permission::None),
+        Some(gate),
+        Box::new(echo),
+    );
+    let open = house.open(|_| {});
+    let cancel = CancellationToken::new();
+    let running = open
+        .environment
+        .execute(call("slow", r#"{"text":"begin\n"}"#, "c1"), cancel.clone());
+    while open.running.load(Ordering::SeqCst) == 0 {
+        tokio::task::yield_now().await;
+    }
+    cancel.cancel();
+    let output = running.await.unwrap();
+    assert_eq!(
+        output.output,
+        "begin\n\n[interrupted: tool aborted by user]"
+    );
+    assert_eq!(output.stop_reason, StopReason::Aborted);
+    assert_eq!(output.exit_status(), 130);
+}
+
+#[tokio::test]
+async fn a_fault_of_the_host_ends_the_call_and_nothing_else() {
+    let mut house = House::new();
+    house.add_body(
+        definition("breaks", Permission::None),
+        &[],
+        Ok(Permission::None),
+        None,
+        Box::new(|request| {
+            request.output.write("ab");
+            panic!("a fault of the host")
+        }),
+    );
+    let open = house.open(|_| {});
+    let output = open.run("breaks", "{}").await;
+    assert!(
+        output
+            .output
+            .starts_with("ab\n[tool error] the host broke off")
+    );
+    assert_eq!(output.stop_reason, StopReason::Failed);
+    assert_eq!(open.run("reader", r#"{"text":"x"}"#).await.output, "x");
+}
+
+#[tokio::test]
+async fn a_structured_result_that_does_not_fit_its_schema_is_dropped() {
+    for (value, kept) in [
+        (json!({"count": 1}), true),
+        (json!({"count": "one"}), false),
+    ] {
+        let mut house = House::new();
+        let mut counts = definition("counts", Permission::None);
+        counts.output_schema = Some(json!({"properties": {"count": {"type": "integer"}}}));
+        let returned = value.clone();
+        house.add_body(
+            counts,
+            &[],
+            Ok(Permission::None),
+            None,
+            Box::new(move |_| ToolResult {
+                structured: Some(returned.clone()),
+                ..ToolResult::default()
+            }),
+        );
+        let output = house.open(|_| {}).run("counts", "{}").await;
+        let structured = output.facts.and_then(|facts| facts.structured);
+        assert_eq!(structured, kept.then_some(value));
+    }
+}
+
+#[tokio::test]
+async fn the_whole_of_a_cut_output_is_kept_where_its_line_says() {
+    let folder = tempfile::tempdir().unwrap();
+    let open =
+        House::new().open(|options| options.outputs_dir = Some(folder.path().join("outputs")));
+    let text = "é".repeat(20_000);
+    let output = open.run("reader", &json!({"text": text}).to_string()).await;
+    let facts = output.facts.unwrap();
+    let path = facts.full_output.unwrap();
+    assert!(output.output.contains(&format!(
+        "\n[output truncated: kept first 8000 and last 8000 of 20000 chars]\n[full output: {path}]\n"
+    )));
+    let name = path.strip_prefix("/floe/outputs/").unwrap();
+    let kept = std::fs::read_to_string(folder.path().join("outputs").join(name)).unwrap();
+    assert_eq!(kept, text);
+    assert_eq!(facts.truncated, Some(true));
+}
+
+#[tokio::test]
+async fn minimal_cuts_every_output_at_its_head() {
+    let mut house = House::new();
+    let mut exec = definition("exec_command", Permission::None);
+    exec.max_output_length = 5;
+    house.add(exec, &[]);
+    let open = house.open(|options| options.selection = Selection::Toolset(Toolset::Minimal));
+    let output = open.run("exec_command", r#"{"text":"hello world"}"#).await;
+    assert_eq!(output.output, "hello\n[output truncated: exceeded 5 chars]");
+}
