@@ -1,7 +1,7 @@
 //! What a guest can reach, one module per interface of wit/. Each has the same parts in the same order: the trait that the host
 //! implements, the real implementation or its seam, what `Deny` answers, a recording fake, and last the binding that connects a
 //! guest's import to the trait, in a file `binding.rs` of its own where it is long. Adding a capability is adding a WIT file, a file here and a row in
-//! [`crate::linker`]. Nothing here knows of sessions, models or messages.
+//! the linker's table. Nothing here knows of sessions, models or messages.
 
 pub mod cancellation;
 pub mod commands;
