@@ -21,6 +21,8 @@ struct Call {
     index: Option<u64>,
     /// As the service named it; empty where it did not.
     given_id: String,
+    /// As it is handed over: the given one where it is unique in this answer; empty until the name is known.
+    id: String,
     /// Arguments that came before the name.
     early_arguments: String,
     /// None until the name is known.
@@ -46,6 +48,7 @@ impl Calls {
                 self.calls.push(Call {
                     index: fragment.index,
                     given_id: String::new(),
+                    id: String::new(),
                     early_arguments: String::new(),
                     handle: None,
                     name: String::new(),
@@ -53,7 +56,29 @@ impl Calls {
                 self.calls.len() - 1
             }
         };
-        self.calls[position].extend(fragment, segments)
+        let call = &mut self.calls[position];
+        if call.given_id.is_empty() {
+            call.given_id.clone_from(&fragment.id);
+        }
+        if call.handle.is_none() && !fragment.function.name.is_empty() {
+            let id = self.free_id(position);
+            self.calls[position].begin(id, &fragment.function.name, segments);
+        }
+        self.calls[position].extend(&fragment.function.arguments, segments)
+    }
+
+    /// An id that no other call of this answer has. Some services name all calls of a function alike; the number that tells them
+    /// apart goes again when the call is sent back.
+    fn free_id(&self, position: usize) -> String {
+        let given = &self.calls[position].given_id;
+        if given.is_empty() {
+            return make_id();
+        }
+        let is_taken = |id: &String| self.calls.iter().any(|call| call.id == *id);
+        std::iter::once(given.clone())
+            .chain((2..).map(|number| format!("{given}#{number}")))
+            .find(|id| !is_taken(id))
+            .unwrap_or_else(make_id)
     }
 
     /// Hands over the calls whose arguments are one complete JSON object; nothing but white space could follow in them.
@@ -135,36 +160,22 @@ impl Calls {
 }
 
 impl Call {
-    fn extend(
-        &mut self,
-        fragment: CallFragment,
-        segments: &mut Segments<'_>,
-    ) -> Result<(), ModelError> {
-        if self.given_id.is_empty() {
-            self.given_id = fragment.id;
-        }
-        let handle = match self.handle {
-            Some(handle) => handle,
-            None if fragment.function.name.is_empty() => {
-                self.early_arguments.push_str(&fragment.function.arguments);
-                return Ok(());
-            }
-            None => {
-                self.name = fragment.function.name;
-                let id = if self.given_id.is_empty() {
-                    make_id()
-                } else {
-                    self.given_id.clone()
-                };
-                let handle = segments.begin_call(id, self.name.clone());
-                segments.extend_call(handle, &std::mem::take(&mut self.early_arguments));
-                self.handle = Some(handle);
-                handle
-            }
+    /// The name is known: the call begins, with what came of its arguments before.
+    fn begin(&mut self, id: String, name: &str, segments: &mut Segments<'_>) {
+        self.id.clone_from(&id);
+        self.name = name.to_owned();
+        let handle = segments.begin_call(id, self.name.clone());
+        segments.extend_call(handle, &std::mem::take(&mut self.early_arguments));
+        self.handle = Some(handle);
+    }
+
+    fn extend(&mut self, arguments: &str, segments: &mut Segments<'_>) -> Result<(), ModelError> {
+        let Some(handle) = self.handle else {
+            self.early_arguments.push_str(arguments);
+            return Ok(());
         };
-        let arguments = fragment.function.arguments;
         if segments.open_arguments(handle).is_some() {
-            segments.extend_call(handle, &arguments);
+            segments.extend_call(handle, arguments);
         } else if !arguments.trim().is_empty() {
             return Err(ModelError::new(
                 ModelErrorKind::Malformed,
@@ -194,4 +205,103 @@ fn make_id() -> String {
         random = [0; 8];
     }
     format!("call_{:016x}", u64::from_be_bytes(random))
+}
+
+#[cfg(test)]
+mod tests {
+    use floe_protocol::ModelMsg;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    /// The ids and arguments of the calls that come of these fragments.
+    fn calls(fragments: Value) -> Vec<(String, String)> {
+        let fragments: Vec<CallFragment> = serde_json::from_value(fragments).unwrap();
+        let mut messages = Vec::new();
+        let mut emit = |message| messages.push(message);
+        let mut segments = Segments::new(&mut emit);
+        let mut calls = Calls::default();
+        for fragment in fragments {
+            calls.take(fragment, &mut segments).unwrap();
+        }
+        calls.check_names().unwrap();
+        segments.end_all(StopReason::Completed);
+        messages
+            .into_iter()
+            .filter_map(|message| match message {
+                ModelMsg::ToolCall {
+                    tool_call_id,
+                    arguments,
+                    ..
+                } => Some((tool_call_id, arguments)),
+                _ => None,
+            })
+            .collect()
+    }
+
+    fn pair(id: &str, arguments: &str) -> (String, String) {
+        (id.to_owned(), arguments.to_owned())
+    }
+
+    #[test]
+    fn calls_of_one_answer_that_share_an_id_are_kept_apart() {
+        let fragment = |index: u64, arguments: &str| json!({"index": index, "id": "list", "function": {"name": "list", "arguments": arguments}});
+        let more = |index: u64, arguments: &str| json!({"index": index, "function": {"arguments": arguments}});
+        assert_eq!(
+            calls(json!([
+                fragment(0, "{"),
+                fragment(1, ""),
+                more(0, "}"),
+                more(1, "{\"a\":1}")
+            ])),
+            [pair("list", "{}"), pair("list#2", "{\"a\":1}")]
+        );
+        assert_eq!(
+            calls(json!([fragment(0, ""), fragment(1, "")])),
+            [pair("list", ""), pair("list#2", "")]
+        );
+    }
+
+    #[test]
+    fn a_name_that_is_repeated_with_every_fragment_begins_nothing() {
+        let fragment = |arguments: &str| json!({"index": 0, "id": "a", "function": {"name": "list", "arguments": arguments}});
+        assert_eq!(
+            calls(json!([
+                fragment(""),
+                fragment("{\"a\""),
+                fragment(":1}"),
+                fragment("")
+            ])),
+            [pair("a", "{\"a\":1}")]
+        );
+    }
+
+    #[test]
+    fn arguments_that_come_before_the_name_are_kept() {
+        let fragments = json!([
+            {"index": 0, "function": {"arguments": "{\"a\":"}},
+            {"index": 0, "id": "a", "function": {"name": "list", "arguments": "1}"}},
+        ]);
+        assert_eq!(calls(fragments), [pair("a", "{\"a\":1}")]);
+    }
+
+    #[test]
+    fn an_id_without_an_index_finds_its_call() {
+        let fragments = json!([
+            {"id": "a", "function": {"name": "list", "arguments": "{"}},
+            {"id": "b", "function": {"name": "list", "arguments": "{"}},
+            {"id": "a", "function": {"arguments": "}"}},
+            {"id": "b", "function": {"arguments": "\"x\":1}"}},
+        ]);
+        assert_eq!(calls(fragments), [pair("a", "{}"), pair("b", "{\"x\":1}")]);
+    }
+
+    #[test]
+    fn a_call_without_an_id_gets_one() {
+        let made = calls(json!([
+            {"index": 0, "function": {"name": "list", "arguments": "{}"}},
+            {"index": 1, "function": {"name": "list", "arguments": "{}"}},
+        ]));
+        assert!(made[0].0.starts_with("call_") && made[0].0 != made[1].0);
+    }
 }
