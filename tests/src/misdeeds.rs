@@ -109,7 +109,7 @@ pub const MISDEEDS: &[Misdeed] = &[
     Misdeed::new("leak", End::Failed("too-many")),
     Misdeed::new("leak-commands", End::Returned),
     Misdeed::new("flood-stderr", End::Trapped(&["drowned"])),
-    Misdeed::roomy("random", End::Returned),
+    Misdeed::roomy("random", End::Trapped(&["exceeds limit 1048576"])),
 ];
 
 /// A runtime with hostile and harmless guests, and a Workspace with three files.

@@ -14,6 +14,7 @@ use crate::ticker::{Presence, Ticker};
 /// The guests' runtime. Dropping it stops its guests behind the caller's back, in async code too.
 pub(crate) struct Executor {
     runtime: Option<tokio::runtime::Runtime>,
+    guests: tokio::runtime::Handle,
     seats: Arc<Semaphore>,
     slots: Arc<Semaphore>,
     ticker: Arc<Ticker>,
@@ -33,6 +34,7 @@ impl Executor {
             .enable_time()
             .build()?;
         Ok(Executor {
+            guests: runtime.handle().clone(),
             runtime: Some(runtime),
             seats: Arc::new(Semaphore::new(seats)),
             slots: Arc::new(Semaphore::new(slots)),
@@ -45,9 +47,7 @@ impl Executor {
     where
         F: Future<Output: Send> + Send + 'static,
     {
-        let runtime = self.runtime.as_ref().map(tokio::runtime::Runtime::handle);
-        // The option is empty only while the executor is being dropped, when nobody can call this any more.
-        runtime.expect("the executor lives").spawn(guest)
+        self.guests.spawn(guest)
     }
 
     /// The right to exist, which bounds what the pool has to hold, and a seat to start on.

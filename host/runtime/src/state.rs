@@ -22,6 +22,9 @@ use crate::record::CallRecord;
 /// Handles that one guest may hold at once. A `list<own<…>>` or a loop that leaks them ends here.
 const MAX_RESOURCES: usize = 10_000;
 
+/// Bytes of randomness at once: making them holds up the guests beside it.
+const MAX_RANDOM_BYTES: u64 = 1 << 20;
+
 /// The data of one call's Store.
 pub(crate) struct CallState {
     pub(crate) table: ResourceTable,
@@ -49,12 +52,15 @@ pub(crate) struct CallSetup {
 }
 
 impl CallState {
-    /// A state with WASI as bare as it gets: no folders, no arguments, no environment, no input, output thrown away.
+    /// A state with WASI as bare as it gets: no folders, no arguments, no environment, no input, no sockets, output thrown away.
     pub(crate) fn new(setup: CallSetup, seat: Seat, io: Handle) -> CallState {
         let mut table = ResourceTable::new();
         table.set_max_capacity(MAX_RESOURCES);
         let wasi = WasiCtx::builder()
             .stderr(setup.record.last_words.clone())
+            .allow_tcp(false)
+            .allow_udp(false)
+            .max_random_size(MAX_RANDOM_BYTES)
             .build();
         CallState {
             table,
