@@ -3,7 +3,8 @@
 # Usage: examples/run.sh FLOE
 set -eu
 
-floe=${1:?"usage: examples/run.sh FLOE, the path of the floe binary"}
+named=${1:?"usage: examples/run.sh FLOE, the path of the floe binary"}
+floe=$named
 floe=$(CDPATH='' cd -- "$(dirname -- "$floe")" && pwd)/$(basename -- "$floe")
 example=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)/fix-the-build
 
@@ -31,5 +32,5 @@ echo
 echo "\$ floe trace verify $session"
 "$floe" trace verify "$session"
 echo
-echo "Look at it again: FLOE_HOME=$FLOE_HOME $floe trace show $session"
+echo "Look at it again: FLOE_HOME=$FLOE_HOME $named trace show $session"
 echo "Remove it:        rm -r $place"

@@ -48,15 +48,20 @@ impl Description {
     }
 }
 
+/// The names of the built-in tools.
+pub(crate) fn names() -> Result<Vec<String>, Fault> {
+    BUILT_IN
+        .iter()
+        .map(|tool| Ok(describe(tool)?.definition.name))
+        .collect()
+}
+
 /// The built-in tools as this runtime takes them. Nothing is compiled or run.
 pub(crate) fn load(runtime: &Runtime) -> Result<Vec<(Component, Description)>, Fault> {
     BUILT_IN
         .iter()
         .map(|tool| {
-            let description: Description =
-                serde_json::from_str(tool.description).map_err(|error| {
-                    damaged(&format!("a description in it is not understood: {error}"))
-                })?;
+            let description = describe(tool)?;
             let source = ComponentSource::Precompiled {
                 cwasm: tool.compiled,
                 wasm: tool.wasm,
@@ -84,6 +89,11 @@ pub(crate) fn registry(runtime: &Runtime) -> Result<Registry, Fault> {
             .map_err(|error| damaged(&error.to_string()))?;
     }
     Ok(registry)
+}
+
+fn describe(tool: &BuiltIn) -> Result<Description, Fault> {
+    serde_json::from_str(tool.description)
+        .map_err(|error| damaged(&format!("a description in it is not understood: {error}")))
 }
 
 fn damaged(reason: &str) -> Fault {

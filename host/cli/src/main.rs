@@ -19,6 +19,7 @@ use std::process::ExitCode;
 use clap::Parser as _;
 
 use crate::arguments::Arguments;
+use crate::terminal::{Keep, visible};
 
 fn main() -> ExitCode {
     // A command's walls are built by this same binary. That must come first: the helper has one thread and no runtime.
@@ -27,7 +28,8 @@ fn main() -> ExitCode {
     match commands::execute(arguments.command) {
         Ok(status) => ExitCode::from(status.code()),
         Err(fault) => {
-            eprintln!("floe: {fault}");
+            // A message may quote a file of a project that nobody has looked at.
+            eprintln!("floe: {}", visible(&fault.to_string(), Keep::LinesAndTabs));
             ExitCode::from(fault.status.code())
         }
     }

@@ -1,10 +1,11 @@
 //! `floe config`: prints the reference, or checks the files in use.
 
 use crate::arguments::{Config, ConfigAction, ConfigCheck};
+use crate::built_in;
 use crate::config::{REFERENCE, check};
-use crate::exit::{Ending, Status};
+use crate::exit::{Ending, Fault, Status};
 use crate::home;
-use crate::terminal::{Screen, Style};
+use crate::terminal::{Keep, Screen, Style, visible};
 
 /// Prints the reference, or checks.
 pub(crate) fn execute(arguments: Config) -> Ending {
@@ -22,7 +23,13 @@ fn check_files(arguments: &ConfigCheck) -> Ending {
     let home = home::from_environment()?;
     let screen = Screen::of_process();
     let paint = screen.result_paint();
-    let checked = check(&home, &arguments.workspace);
+    if !arguments.workspace.is_dir() {
+        return Err(Fault::usage(format!(
+            "{} is no folder; name the Workspace whose configuration is to be checked.",
+            arguments.workspace.display()
+        )));
+    }
+    let checked = check(&home, &arguments.workspace, &built_in::names()?);
     if checked.is_empty() {
         screen.result(&format!(
             "No configuration file was found; the defaults hold. Yours would be {}.\n",
@@ -44,7 +51,7 @@ fn check_files(arguments: &ConfigCheck) -> Ending {
                     paint.paint(Style::Bad, "fault"),
                     file.display()
                 ));
-                screen.aside(&faults.to_string());
+                screen.aside(&visible(&faults.to_string(), Keep::LinesAndTabs));
             }
         }
     }

@@ -19,7 +19,7 @@ pub(crate) fn execute(arguments: &Doctor) -> Ending {
     findings.layers.extend(host.block_on(async { tools() })?);
     let screen = Screen::of_process();
     match arguments.output {
-        OutputForm::Json => screen.result(&json(&findings)?),
+        OutputForm::Json => screen.json_result(&json(&findings)?),
         OutputForm::Text => screen.result(&rendering::doctor(&findings, screen.result_paint())),
     }
     Ok(if findings.ok {

@@ -31,7 +31,7 @@ pub(crate) fn execute(arguments: &Tools) -> Ending {
             let text = serde_json::to_string_pretty(&listing).map_err(|error| {
                 Fault::failed(format!("The tools cannot be written as JSON: {error}."))
             })?;
-            screen.result(&format!("{text}\n"));
+            screen.json_result(&format!("{text}\n"));
         }
         OutputForm::Text => screen.result(&rendering::tools(&listing, screen.result_paint())),
     }

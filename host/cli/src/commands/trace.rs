@@ -27,7 +27,7 @@ fn list(home: &Home, arguments: &TraceList) -> Ending {
     let summaries = floe_trace::list(home).map_err(fault)?;
     let screen = Screen::of_process();
     match arguments.output {
-        OutputForm::Json => screen.result(&json(&summaries)?),
+        OutputForm::Json => screen.json_result(&json(&summaries)?),
         OutputForm::Text if summaries.is_empty() => {
             screen.aside("There are no Traces yet; `floe run` and `floe call` leave one each.")
         }
@@ -44,7 +44,9 @@ fn show(home: &Home, arguments: &TraceShow) -> Ending {
             OutputForm::Json => {
                 for line in floe_trace::raw_lines(&file).map_err(fault)? {
                     match line {
-                        Ok(line) => screen.result(&format!("{}\n", String::from_utf8_lossy(&line))),
+                        Ok(line) => {
+                            screen.json_result(&format!("{}\n", String::from_utf8_lossy(&line)))
+                        }
                         Err(damaged) => {
                             status = Status::Failed;
                             screen.aside(&format!("{}: {damaged}", file.display()));
@@ -86,7 +88,7 @@ fn verify(home: &Home, arguments: TraceVerify) -> Ending {
     let verified = floe_trace::verify(&target, arguments.head.as_deref()).map_err(fault)?;
     let screen = Screen::of_process();
     for fault in &verified.faults {
-        screen.result(&format!("{fault}\n"));
+        screen.untrusted_result(&format!("{fault}\n"));
     }
     let paint = screen.result_paint();
     let mut summary = String::new();

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use floe_protocol::{AgentId, Home};
 
 use super::agent::AGENT_HELP;
-use super::document::{Document, MAX_BYTES, REFERENCE_HELP};
+use super::document::{Document, MAX_BYTES, REFERENCE_HELP, suggestion};
 use super::narrow::narrow;
 use super::{AgentConfig, Config, ConfigFault, ConfigFaults};
 
@@ -57,8 +57,13 @@ pub(crate) fn load_agent(
     }
 }
 
-/// Every configuration file that was found, each with its faults.
-pub(crate) fn check(home: &Home, project: &Path) -> Vec<(PathBuf, Result<(), ConfigFaults>)> {
+/// Every configuration file that was found, each with its faults. An agent that names a tool which is not among `known` has one,
+/// while its Sessions only leave that tool out.
+pub(crate) fn check(
+    home: &Home,
+    project: &Path,
+    known: &[String],
+) -> Vec<(PathBuf, Result<(), ConfigFaults>)> {
     let mut checked = Vec::new();
     let user_file = home.config();
     let user_result = load(home, None);
@@ -93,11 +98,39 @@ pub(crate) fn check(home: &Home, project: &Path) -> Vec<(PathBuf, Result<(), Con
         let file = home.agent_config(&agent);
         match load_agent(home, &agent) {
             Ok(None) => {}
-            Ok(Some(_)) => checked.push((file, Ok(()))),
+            Ok(Some(agent)) => {
+                let result = provided(&agent, &file, known);
+                checked.push((file, result));
+            }
             Err(faults) => checked.push((file, Err(faults))),
         }
     }
     checked
+}
+
+/// Refuses names in an agent's `tools.builtin` that nothing provides.
+fn provided(agent: &AgentConfig, file: &Path, known: &[String]) -> Result<(), ConfigFaults> {
+    let known: Vec<&str> = known.iter().map(String::as_str).collect();
+    let names = agent
+        .builtin()
+        .unwrap_or_default()
+        .iter()
+        .map(|tool| tool.name.as_str());
+    let faults: Vec<ConfigFault> = names
+        .filter(|name| !known.contains(name))
+        .map(|name| ConfigFault {
+            file: file.to_owned(),
+            line: None,
+            key: "tools.builtin".into(),
+            reason: format!("names `{name}`, which nothing provides."),
+            remedy: suggestion(name, &known),
+        })
+        .collect();
+    if faults.is_empty() {
+        Ok(())
+    } else {
+        Err(ConfigFaults(faults))
+    }
 }
 
 /// The agents that have a folder, by name.
@@ -283,8 +316,23 @@ mod tests {
             "system_prompt: Hello\n",
         )
         .unwrap();
-        let checked = check(&home, &project);
+        let checked = check(&home, &project, &[]);
         let sound: Vec<bool> = checked.iter().map(|(_, result)| result.is_ok()).collect();
         assert_eq!(sound, [true, false, true]);
+    }
+
+    #[test]
+    fn an_agent_that_names_a_tool_which_nothing_provides_is_found_with_the_near_name() {
+        let (_folder, home) = home();
+        let agent = AgentId::default();
+        std::fs::create_dir_all(home.agent(&agent)).unwrap();
+        let text = "system_prompt: x\ntools:\n  builtin:\n    - {name: lst, description: d, parameters: {}}\n";
+        std::fs::write(home.agent_config(&agent), text).unwrap();
+        let checked = check(&home, home.root(), &["list".to_owned()]);
+        let message = checked[0].1.as_ref().unwrap_err().to_string();
+        assert!(
+            message.contains("names `lst`, which nothing provides.\n  Did you mean `list`?"),
+            "{message}"
+        );
     }
 }

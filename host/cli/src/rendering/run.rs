@@ -12,8 +12,8 @@ use crate::terminal::{Keep, Paint, Screen, Style, visible};
 /// Characters of a line that are shown.
 const WIDTH: usize = 160;
 /// Lines of an output that are shown at its start and at its end.
-const FIRST_LINES: usize = 4;
-const LAST_LINES: usize = 8;
+const FIRST_LINES: usize = 3;
+const LAST_LINES: usize = 5;
 
 /// Prints one run.
 #[derive(Debug, Default)]
@@ -356,11 +356,7 @@ mod tests {
               1
               2
               3
-              4
-              … 28 lines …
-              33
-              34
-              35
+              … 32 lines …
               36
               37
               38

@@ -32,12 +32,18 @@ pub(crate) fn tools(rows: &[ToolListing], paint: Paint) -> String {
     )
 }
 
-/// The text up to its first full stop.
+/// Characters of a description that are shown.
+const SUMMARY: usize = 72;
+
+/// The text up to its first full stop, and no more of it than fits.
 fn first_sentence(text: &str) -> String {
-    match text.split_once(". ") {
-        Some((first, _)) => format!("{first}."),
-        None => text.to_owned(),
+    let sentence = text.split_once(". ").map_or(text, |(first, _)| first);
+    let mut characters = sentence.trim_end_matches('.').chars();
+    let mut shown: String = characters.by_ref().take(SUMMARY).collect();
+    if characters.next().is_some() {
+        shown.push('…');
     }
+    shown
 }
 
 /// Columns that are as wide as their widest cell; the last one is as long as it is.
@@ -101,7 +107,7 @@ mod tests {
         ];
         expect![[r#"
             NAME          PERMISSION  CAPABILITIES  ORIGIN
-            exec_command  execute     commands      built-in  Runs a command.
+            exec_command  execute     commands      built-in  Runs a command
             list          read-only   workspace     built-in  Lists a folder
             evil\u{202e}  none        -             built-in  x
         "#]]
