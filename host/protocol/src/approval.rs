@@ -47,6 +47,16 @@ pub enum Decision {
     Deny,
 }
 
+impl Decision {
+    /// The word on the wire.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Decision::Allow => "allow",
+            Decision::Deny => "deny",
+        }
+    }
+}
+
 /// What was decided about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -77,6 +87,21 @@ pub enum DecidedBy {
     Timeout,
     /// There was nobody to ask.
     Nobody,
+}
+
+impl DecidedBy {
+    /// The word on the wire.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            DecidedBy::Mode => "mode",
+            DecidedBy::Rule => "rule",
+            DecidedBy::Person => "person",
+            DecidedBy::Callback => "callback",
+            DecidedBy::Gate => "gate",
+            DecidedBy::Timeout => "timeout",
+            DecidedBy::Nobody => "nobody",
+        }
+    }
 }
 
 /// How far an answer reaches.
@@ -124,4 +149,31 @@ pub struct ApprovalDecision {
     pub capabilities: Vec<String>,
     /// Milliseconds that the decision waited for an answer.
     pub waited_ms: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_words_in_texts_are_those_on_the_wire() {
+        let wire = |value: serde_json::Value| value.as_str().unwrap_or_default().to_owned();
+        for decision in [Decision::Allow, Decision::Deny] {
+            assert_eq!(wire(serde_json::json!(decision)), decision.as_str());
+        }
+        for by in [
+            DecidedBy::Mode,
+            DecidedBy::Rule,
+            DecidedBy::Person,
+            DecidedBy::Callback,
+            DecidedBy::Gate,
+            DecidedBy::Timeout,
+            DecidedBy::Nobody,
+        ] {
+            assert_eq!(wire(serde_json::json!(by)), by.as_str());
+        }
+        for mode in ApprovalMode::ALL {
+            assert_eq!(wire(serde_json::json!(mode)), mode.as_str());
+        }
+    }
 }

@@ -19,11 +19,12 @@ pub struct TokenCount {
 }
 
 impl std::ops::AddAssign for TokenCount {
+    /// Stops at the largest number: counts come from services, which may claim anything.
     fn add_assign(&mut self, other: TokenCount) {
-        self.cache_read += other.cache_read;
-        self.cache_write += other.cache_write;
-        self.output += other.output;
-        self.total += other.total;
+        self.cache_read = self.cache_read.saturating_add(other.cache_read);
+        self.cache_write = self.cache_write.saturating_add(other.cache_write);
+        self.output = self.output.saturating_add(other.output);
+        self.total = self.total.saturating_add(other.total);
     }
 }
 
@@ -106,5 +107,29 @@ impl EventMsg {
     /// True for an event that is streamed and never recorded.
     pub fn is_transient(&self) -> bool {
         matches!(self, EventMsg::ToolProgress { .. })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_that_a_service_made_up_stop_at_the_largest_number() {
+        let most = TokenCount {
+            cache_read: u64::MAX,
+            cache_write: 1,
+            output: u64::MAX,
+            total: u64::MAX,
+        };
+        let mut sum = most;
+        sum += most;
+        assert_eq!(
+            sum,
+            TokenCount {
+                cache_write: 2,
+                ..most
+            }
+        );
     }
 }

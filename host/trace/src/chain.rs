@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use floe_protocol::{Body, EventMsg, OmniMessage};
 
+use crate::faults::{Faults, Garbage, Place};
 use crate::head::Head;
 use crate::lines::{Line, Lines};
 use crate::read::is_json_object;
@@ -31,13 +32,6 @@ impl Anchor {
     }
 }
 
-/// A line by its file and its number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Place {
-    file: usize,
-    line: u64,
-}
-
 /// What is known so far while the lines go by. Every step is constant or logarithmic in the number of lines.
 pub(crate) struct Chain {
     anchor: Anchor,
@@ -52,9 +46,7 @@ pub(crate) struct Chain {
     prev: RecordHash,
     /// Damaged lines since the last intact record: so many records may have stood there.
     damaged: u64,
-    /// Lines that are not JSON since the last intact record: a `trace_healed` explains them.
-    garbage: Vec<Place>,
-    garbage_bytes: u64,
+    garbage: Garbage,
     /// Numbers that were skipped: first to last, and where that showed. A record that turns up later was moved.
     skipped: BTreeMap<u64, (u64, Place)>,
     records: u64,
@@ -63,7 +55,7 @@ pub(crate) struct Chain {
     /// Where the anchor was found.
     anchored_at: Option<Place>,
     anchor_differs: Option<Place>,
-    faults: Vec<(Place, FaultKind, String)>,
+    faults: Faults,
 }
 
 impl Chain {
@@ -77,15 +69,14 @@ impl Chain {
             expected: 0,
             prev: RecordHash::FIRST,
             damaged: 0,
-            garbage: Vec::new(),
-            garbage_bytes: 0,
+            garbage: Garbage::default(),
             skipped: BTreeMap::new(),
             records: 0,
             healed: 0,
             last_hash: None,
             anchored_at: None,
             anchor_differs: None,
-            faults: Vec::new(),
+            faults: Faults::default(),
         }
     }
 
@@ -98,7 +89,7 @@ impl Chain {
     }
 
     fn fault(&mut self, place: Place, kind: FaultKind, detail: impl Into<String>) {
-        self.faults.push((place, kind, detail.into()));
+        self.faults.add(place, kind, detail);
     }
 
     fn line(&mut self, file: usize, line: Line<'_>) {
@@ -118,8 +109,7 @@ impl Chain {
             }
             _ if !is_json_object(line.bytes) => {
                 if line.ended {
-                    self.garbage.push(self.place);
-                    self.garbage_bytes += line.bytes.len() as u64;
+                    self.garbage.add(self.place, line.length);
                 }
                 self.damaged += 1;
             }
@@ -213,27 +203,23 @@ impl Chain {
 
     /// Lines that are not JSON are faults, unless this record says that a writer ended them.
     fn settle_garbage(&mut self, seal: &Seal, bytes: &[u8]) {
-        if self.garbage.is_empty() {
+        if self.garbage.lines == 0 {
             return;
         }
-        let only_garbage = self.damaged == self.garbage.len() as u64;
-        if only_garbage
+        if self.damaged == self.garbage.lines
             && seal.seq == self.expected
             && seal.prev == self.prev
-            && healed_bytes(bytes) == Some(self.garbage_bytes)
+            && healed_bytes(bytes) == Some(self.garbage.bytes)
         {
-            self.healed += self.garbage.len() as u64;
+            self.healed += self.garbage.lines;
             self.damaged = 0;
-            self.garbage.clear();
+            self.garbage = Garbage::default();
         }
         self.report_garbage();
     }
 
     fn report_garbage(&mut self) {
-        for place in std::mem::take(&mut self.garbage) {
-            self.fault(place, FaultKind::NotJson, "the line is not a JSON object");
-        }
-        self.garbage_bytes = 0;
+        self.faults.add_garbage(std::mem::take(&mut self.garbage));
     }
 
     fn compare_with_anchor(&mut self, seal: &Seal) {
@@ -263,7 +249,6 @@ impl Chain {
             self.fault(place, FaultKind::Missing, detail);
         }
         let end = self.anchor_end(files.is_empty());
-        self.faults.sort();
         Verification {
             records: self.records,
             healed: self.healed,
@@ -271,6 +256,7 @@ impl Chain {
             end,
             faults: self
                 .faults
+                .sorted()
                 .into_iter()
                 .map(|(place, kind, detail)| Fault {
                     file: files
@@ -308,7 +294,7 @@ impl Chain {
                         format!("all files are gone; the head, {hash}, is record {number}");
                     self.fault(self.place, FaultKind::Missing, detail);
                 }
-                None if self.expected + self.damaged <= number => {
+                None if self.expected.saturating_add(self.damaged) <= number => {
                     let detail = format!(
                         "the head, {hash}, is record {number}; here the last is {}",
                         last.map_or("none".to_owned(), |last| last.to_string())

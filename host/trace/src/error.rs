@@ -3,11 +3,13 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::visible::visible_path;
+
 /// Why a Trace could not be written, found or read.
 #[derive(Debug, thiserror::Error)]
 pub enum TraceError {
     /// The operating system failed.
-    #[error("cannot {action} {}: {source}", path.display())]
+    #[error("cannot {action} {}: {source}", visible_path(path))]
     Io {
         /// What was tried: `write`, `create`, ...
         action: &'static str,
@@ -19,8 +21,19 @@ pub enum TraceError {
     /// A message that could not be put into JSON.
     #[error("cannot write a message of the Session as JSON: {0}")]
     Encode(#[from] serde_json::Error),
+    /// A message that is longer than a line of a Trace may be.
+    #[error("cannot write a message of {bytes} bytes; a record has {most} at most")]
+    TooLong {
+        /// Bytes of the record.
+        bytes: usize,
+        /// Bytes that a record may have.
+        most: usize,
+    },
     /// Another process writes this Trace.
-    #[error("{} is being written by another process; wait until its Session ends", path.display())]
+    #[error(
+        "{} is being written by another process; wait until its Session ends",
+        visible_path(path)
+    )]
     InUse {
         /// The file.
         path: PathBuf,
@@ -51,7 +64,11 @@ pub enum TraceError {
         head: String,
     },
     /// A head file that cannot be understood.
-    #[error("{} is not the head of a Trace: {reason}; remove it to verify without it", path.display())]
+    #[error(
+        "{} is not the head of a Trace: {}; remove it to verify without it",
+        visible_path(path),
+        crate::visible(reason)
+    )]
     DamagedHead {
         /// The file.
         path: PathBuf,
@@ -61,6 +78,11 @@ pub enum TraceError {
 }
 
 impl TraceError {
+    /// True where the file or folder was taken away, perhaps just now.
+    pub(crate) fn is_gone(&self) -> bool {
+        matches!(self, TraceError::Io { source, .. } if is_gone(source))
+    }
+
     pub(crate) fn io(
         action: &'static str,
         path: &Path,
@@ -72,6 +94,14 @@ impl TraceError {
             source,
         }
     }
+}
+
+/// True where there is nothing at a path, or no folder above it.
+pub(crate) fn is_gone(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+    )
 }
 
 fn existing(newest: &[String]) -> String {

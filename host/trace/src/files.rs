@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use floe_protocol::{AgentId, Home, SessionId};
 
 use crate::TraceError;
+use crate::error::is_gone;
 
 /// How many Sessions a message names.
 const NAMED: usize = 5;
@@ -84,24 +85,32 @@ pub(crate) fn of_session(
     Ok(files.into_iter().map(|(_, path)| path).collect())
 }
 
-/// The Traces of all agents.
-pub(crate) fn all(home: &Home) -> Result<Vec<TraceFiles>, TraceError> {
-    let mut found = Vec::new();
+/// What Traces there are, as far as that can be seen.
+pub(crate) struct Found {
+    pub(crate) traces: Vec<TraceFiles>,
+    /// Agents of whom there may be more, and why it cannot be seen.
+    pub(crate) faults: Vec<(AgentId, TraceError)>,
+}
+
+/// The Traces of all agents. What is taken away meanwhile is left out.
+pub(crate) fn all(home: &Home) -> Result<Found, TraceError> {
+    let mut traces: Vec<TraceFiles> = Vec::new();
+    let mut faults = Vec::new();
     for folder in folders(&home.agents())? {
         let Some(agent) = name_of(&folder).and_then(|name| name.parse::<AgentId>().ok()) else {
             continue;
         };
         let mut files = Vec::new();
-        each_file(home, &agent, |name, path| files.push((name, path)))?;
+        if let Err(fault) = each_file(home, &agent, |name, path| files.push((name, path))) {
+            faults.push((agent.clone(), fault));
+        }
         files.sort();
         for (name, path) in files {
-            match found.last_mut() {
-                Some(TraceFiles {
-                    session,
-                    agent: same,
-                    files,
-                }) if *session == name.session && *same == agent => files.push(path),
-                _ => found.push(TraceFiles {
+            match traces.last_mut() {
+                Some(trace) if trace.session == name.session && trace.agent == agent => {
+                    trace.files.push(path);
+                }
+                _ => traces.push(TraceFiles {
                     session: name.session,
                     agent: agent.clone(),
                     files: vec![path],
@@ -109,37 +118,41 @@ pub(crate) fn all(home: &Home) -> Result<Vec<TraceFiles>, TraceError> {
             }
         }
     }
-    Ok(found)
+    Ok(Found { traces, faults })
 }
 
 /// The Trace of the Session `id`, or of the only one whose name begins with it.
+///
+/// A folder that cannot be read is an error where a part of the answer may lie in it.
 pub fn find(home: &Home, id: &str) -> Result<TraceFiles, TraceError> {
-    let mut all = all(home)?;
-    let exact = all.iter().position(|trace| trace.session.as_str() == id);
+    let Found { mut traces, faults } = all(home)?;
+    let exact = traces.iter().position(|trace| trace.session.as_str() == id);
     if let Some(exact) = exact {
-        return Ok(all.swap_remove(exact));
+        let found = traces.swap_remove(exact);
+        return match faults.into_iter().find(|(agent, _)| *agent == found.agent) {
+            Some((_, fault)) => Err(fault),
+            None => Ok(found),
+        };
     }
-    all.sort_by(|a, b| b.session.cmp(&a.session));
+    if let Some((_, fault)) = faults.into_iter().next() {
+        return Err(fault);
+    }
+    traces.sort_by(|a, b| b.session.cmp(&a.session));
     let names = |traces: &[TraceFiles]| -> Vec<String> {
-        traces
-            .iter()
-            .take(NAMED)
-            .map(|trace| trace.session.to_string())
-            .collect()
+        let named = traces.iter().take(NAMED);
+        named.map(|trace| trace.session.to_string()).collect()
     };
-    let mut matches: Vec<TraceFiles> = Vec::new();
-    if !id.is_empty() {
-        matches.extend(
-            all.iter()
-                .filter(|trace| trace.session.as_str().starts_with(id))
-                .cloned(),
-        );
-    }
+    let begins = |trace: &TraceFiles| !id.is_empty() && trace.session.as_str().starts_with(id);
+    let mut matches: Vec<TraceFiles> = traces
+        .iter()
+        .filter(|trace| begins(trace))
+        .cloned()
+        .collect();
     match matches.len() {
         1 => Ok(matches.remove(0)),
         0 => Err(TraceError::NotFound {
             id: id.to_owned(),
-            newest: names(&all),
+            newest: names(&traces),
         }),
         _ => Err(TraceError::Ambiguous {
             id: id.to_owned(),
@@ -163,17 +176,21 @@ fn each_file(
     Ok(())
 }
 
+/// The folders in a folder. What may not even be looked at counts as one, so that reading it says why.
 fn folders(path: &Path) -> Result<Vec<PathBuf>, TraceError> {
-    Ok(entries(path)?
-        .into_iter()
-        .filter(|path| path.is_dir())
-        .collect())
+    let mut paths = entries(path)?;
+    paths.retain(|path| match fs::metadata(path) {
+        Ok(found) => found.is_dir(),
+        Err(error) => !is_gone(&error),
+    });
+    Ok(paths)
 }
 
+/// What is in a folder; nothing where there is none.
 fn entries(path: &Path) -> Result<Vec<PathBuf>, TraceError> {
     let read = match fs::read_dir(path) {
         Ok(read) => read,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) if is_gone(&error) => return Ok(Vec::new()),
         Err(error) => return Err(TraceError::io("read", path)(error)),
     };
     read.map(|entry| entry.map(|entry| entry.path()))

@@ -1,16 +1,19 @@
 //! The head of a Trace: which record is the last, kept apart from the Trace, so that a cut end is found.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use floe_protocol::{Home, SessionId};
 use serde::{Deserialize, Serialize};
 
-use crate::TraceError;
 use crate::files::create_folder;
 use crate::seal::RecordHash;
+use crate::{TraceError, regular};
+
+/// A head is far shorter.
+const LONGEST: u64 = 4096;
 
 /// The last record of a Session's Trace.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -27,7 +30,7 @@ impl Head {
     /// The head that was kept for `session`, if one was.
     pub fn load(home: &Home, session: &SessionId) -> Result<Option<Head>, TraceError> {
         let path = home.head(session);
-        let text = match fs::read(&path) {
+        let text = match read(&path) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(TraceError::io("read", &path)(error)),
@@ -68,6 +71,13 @@ impl Head {
         };
         write().map_err(TraceError::io("write", &path))
     }
+}
+
+/// What a head file holds; of one that is too long to be a head, enough to be refused.
+fn read(path: &Path) -> io::Result<Vec<u8>> {
+    let mut text = Vec::new();
+    regular::open(path)?.take(LONGEST).read_to_end(&mut text)?;
+    Ok(text)
 }
 
 /// Makes the names in a folder durable.

@@ -10,11 +10,13 @@
 
 mod chain;
 mod error;
+mod faults;
 mod files;
 mod head;
 mod lines;
 mod list;
 mod read;
+mod regular;
 mod seal;
 mod show;
 mod verify;

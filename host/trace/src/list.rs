@@ -1,17 +1,18 @@
 //! What Traces there are.
 
-use std::fs::{File, TryLockError};
+use std::fs::{self, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-use floe_protocol::{AgentId, Body, Home, OmniMessage, SessionId, SessionMeta, Source};
+use floe_protocol::{AgentId, Body, Home, OmniMessage, SessionId, Source};
 use serde::Serialize;
 
-use crate::TraceError;
-use crate::files::all;
+use crate::files::{Found, TraceFiles, all};
 use crate::head::Head;
+use crate::lines::LONGEST;
 use crate::read::{last_record, open};
 use crate::seal::{RecordHash, unseal};
+use crate::{TraceError, regular};
 
 /// How a Session stands, by its Trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -42,49 +43,79 @@ pub struct TraceSummary {
     pub source: Option<Source>,
     /// How many records it has.
     pub records: u64,
-    /// How it stands.
+    /// How it stands; `Interrupted` where that cannot be read.
     pub state: TraceState,
+    /// Why its files cannot be read, where they cannot.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fault: Option<String>,
     /// Its files.
     pub files: Vec<PathBuf>,
 }
 
 /// All Traces, the newest first. Of each, the beginning and the end are read, not all of it.
+///
+/// A Trace that is taken away meanwhile is left out, and one whose files cannot be read is listed with its fault. A folder that cannot be
+/// read is an error, since nobody can tell what is in it.
 pub fn list(home: &Home) -> Result<Vec<TraceSummary>, TraceError> {
-    let mut summaries = Vec::new();
-    for trace in all(home)? {
-        let mut started = None;
-        let mut meta: Option<SessionMeta> = None;
-        if let Some(first) = trace.files.first()
-            && let Some(message) = first_message(first)?
-        {
-            started = Some(message.timestamp);
-            if let Body::SessionMeta(found) = message.body {
-                meta = Some(found);
-            }
-        }
-        let last = match trace.files.last() {
-            Some(path) => last_of(path)?,
-            None => None,
-        };
-        let state = state(home, &trace.session, trace.files.last(), last)?;
-        let (workspace, model, source) = match meta {
-            Some(meta) => (Some(meta.workspace), meta.model_id, meta.source),
-            None => (None, None, None),
-        };
-        summaries.push(TraceSummary {
-            session: trace.session,
-            agent: trace.agent,
-            started,
-            workspace,
-            model,
-            source,
-            records: last.map_or(0, |(seq, _)| seq + 1),
-            state,
-            files: trace.files,
-        });
+    let Found { traces, faults } = all(home)?;
+    if let Some((_, fault)) = faults.into_iter().next() {
+        return Err(fault);
     }
+    let mut summaries: Vec<TraceSummary> = traces
+        .into_iter()
+        .filter_map(|trace| summary(home, trace))
+        .collect();
     summaries.sort_by(|a, b| (&b.started, &b.session).cmp(&(&a.started, &a.session)));
     Ok(summaries)
+}
+
+/// `None` where the Trace is not there any more.
+fn summary(home: &Home, trace: TraceFiles) -> Option<TraceSummary> {
+    let mut summary = TraceSummary {
+        session: trace.session,
+        agent: trace.agent,
+        started: None,
+        workspace: None,
+        model: None,
+        source: None,
+        records: 0,
+        state: TraceState::Interrupted,
+        fault: None,
+        files: trace.files,
+    };
+    if let Err(error) = look(home, &mut summary) {
+        // A link to nothing is still there, and its fault is worth telling.
+        let is_gone = |path: &PathBuf| fs::symlink_metadata(path).is_err();
+        if error.is_gone() && summary.files.iter().all(is_gone) {
+            return None;
+        }
+        summary.fault = Some(error.to_string());
+    }
+    Some(summary)
+}
+
+/// Fills in what the first and the last file say.
+fn look(home: &Home, summary: &mut TraceSummary) -> Result<(), TraceError> {
+    let (Some(first), Some(last)) = (summary.files.first(), summary.files.last()) else {
+        return Ok(());
+    };
+    if let Some(message) = first_message(first)? {
+        summary.started = Some(message.timestamp);
+        if let Body::SessionMeta(meta) = message.body {
+            summary.workspace = Some(meta.workspace);
+            summary.model = meta.model_id;
+            summary.source = meta.source;
+        }
+    }
+    let is_running = is_written(last)?;
+    let last = last_of(last)?;
+    summary.records = last.map_or(0, |(seq, _)| seq + 1);
+    if is_running {
+        summary.state = TraceState::Running;
+    } else if ends_in_its_head(home, &summary.session, last) {
+        summary.state = TraceState::Ended;
+    }
+    Ok(())
 }
 
 fn first_message(path: &Path) -> Result<Option<OmniMessage>, TraceError> {
@@ -93,33 +124,17 @@ fn first_message(path: &Path) -> Result<Option<OmniMessage>, TraceError> {
     Ok(line.and_then(|line| serde_json::from_slice(line.bytes).ok()))
 }
 
-fn state(
-    home: &Home,
-    session: &SessionId,
-    path: Option<&PathBuf>,
-    last: Option<(u64, RecordHash)>,
-) -> Result<TraceState, TraceError> {
-    if let Some(path) = path
-        && is_written(path)?
-    {
-        return Ok(TraceState::Running);
-    }
-    // A head that cannot be read is for `verify` to report; here it is none.
-    let head = Head::load(home, session).ok().flatten();
-    let ended = match (head, last) {
+/// A head that cannot be read is for `verify` to report; here it is none.
+fn ends_in_its_head(home: &Home, session: &SessionId, last: Option<(u64, RecordHash)>) -> bool {
+    match (Head::load(home, session).ok().flatten(), last) {
         (Some(head), Some((seq, hash))) => head.seq == seq && head.hash == hash.as_str(),
         _ => false,
-    };
-    Ok(if ended {
-        TraceState::Ended
-    } else {
-        TraceState::Interrupted
-    })
+    }
 }
 
 /// Whether a writer holds the file's lock.
 fn is_written(path: &Path) -> Result<bool, TraceError> {
-    let file = File::open(path).map_err(TraceError::io("open", path))?;
+    let file = regular::open(path).map_err(TraceError::io("open", path))?;
     match file.try_lock_shared() {
         Ok(()) => Ok(false),
         Err(TryLockError::WouldBlock) => Ok(true),
@@ -139,9 +154,9 @@ fn last_of(path: &Path) -> Result<Option<(u64, RecordHash)>, TraceError> {
     }
 }
 
-/// The last line that a newline ends; `None` where the file does not end in one.
+/// The last line that a newline ends; `None` where the file does not end in one, or in one that is too long for a record.
 fn last_line(path: &Path) -> io::Result<Option<Vec<u8>>> {
-    let mut file = File::open(path)?;
+    let mut file = regular::open(path)?;
     let size = file.metadata()?.len();
     let mut length = 16 * 1024;
     loop {
@@ -155,6 +170,7 @@ fn last_line(path: &Path) -> io::Result<Option<Vec<u8>>> {
         match tail.iter().rposition(|byte| *byte == b'\n') {
             Some(before) => return Ok(Some(tail.split_off(before + 1))),
             None if start == 0 => return Ok(Some(tail)),
+            None if length > LONGEST as u64 => return Ok(None),
             None => length *= 4,
         }
     }
@@ -165,7 +181,7 @@ mod tests {
     use std::fs::OpenOptions;
     use std::io::Write;
 
-    use floe_protocol::{ApprovalMode, Mode, ModelMsg};
+    use floe_protocol::{ApprovalMode, Mode, ModelMsg, SessionMeta};
 
     use super::*;
     use crate::TraceWriter;

@@ -8,6 +8,8 @@ const SEQ: &[u8] = b",\"seq\":";
 const PREV: &[u8] = b",\"prev\":\"";
 const HASH: &[u8] = b",\"hash\":\"";
 const END: &[u8] = b"\"}";
+/// No Session has more records; a forged number above it must not make sums overflow.
+const LARGEST_SEQ: u64 = u64::MAX / 2;
 
 /// The hash of a record, as the hexadecimal text that stands in the Trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,7 +91,7 @@ pub(crate) fn unseal(line: &[u8]) -> Option<Seal> {
         .count();
     let (rest, number) = rest.split_at(rest.len() - digits);
     let seq = std::str::from_utf8(number).ok()?.parse().ok()?;
-    rest.ends_with(SEQ).then(|| Seal {
+    (rest.ends_with(SEQ) && seq <= LARGEST_SEQ).then(|| Seal {
         seq,
         prev,
         hash,

@@ -22,11 +22,19 @@ pub fn show(record: &Record) -> String {
 }
 
 /// The beginning of a text, made visible.
-fn short(text: &str) -> String {
+pub(crate) fn short(text: &str) -> String {
     let cut = text.char_indices().nth(LONGEST).map(|(end, _)| end);
     match cut {
         Some(end) => format!("{}…", visible(&text[..end])),
         None => visible(text),
+    }
+}
+
+/// As much of a text as a gist can show, and one character more, by which [`short`] knows that there was more.
+fn beginning(text: &str) -> &str {
+    match text.char_indices().nth(LONGEST + 1) {
+        Some((end, _)) => &text[..end],
+        None => text,
     }
 }
 
@@ -51,18 +59,20 @@ fn session(meta: &SessionMeta) -> String {
 
 fn model(message: &ModelMsg) -> (&'static str, String) {
     match message {
-        ModelMsg::Text { role, text, .. } => ("text", format!("{}: {text}", who(*role))),
-        ModelMsg::ImageUrl { image_url, .. } => ("image_url", image_url.clone()),
+        ModelMsg::Text { role, text, .. } => {
+            ("text", format!("{}: {}", who(*role), beginning(text)))
+        }
+        ModelMsg::ImageUrl { image_url, .. } => ("image_url", beginning(image_url).to_owned()),
         ModelMsg::InlineData {
             mime_type, data, ..
         } => (
             "inline_data",
             format!("{mime_type}, {} characters of base64", data.len()),
         ),
-        ModelMsg::Thinking { thinking, .. } => ("thinking", thinking.clone()),
+        ModelMsg::Thinking { thinking, .. } => ("thinking", beginning(thinking).to_owned()),
         ModelMsg::ToolCall {
             name, arguments, ..
-        } => ("tool_call", format!("{name} {arguments}")),
+        } => ("tool_call", format!("{name} {}", beginning(arguments))),
         ModelMsg::ToolCallOutput {
             output,
             stop_reason,
@@ -70,7 +80,11 @@ fn model(message: &ModelMsg) -> (&'static str, String) {
             ..
         } => (
             "tool_call_output",
-            format!("{stop_reason}{}: {output}", verdict(facts.as_ref())),
+            format!(
+                "{stop_reason}{}: {}",
+                verdict(facts.as_ref()),
+                beginning(output)
+            ),
         ),
         ModelMsg::PartialText { text, .. } => ("partial_text", text.clone()),
         ModelMsg::PartialThinking { thinking, .. } => ("partial_thinking", thinking.clone()),
@@ -105,18 +119,19 @@ fn verdict(facts: Option<&Facts>) -> String {
     text
 }
 
+fn counted(number: u64, what: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{number} {what}{plural}")
+}
+
 fn event(event: &EventMsg) -> (&'static str, String) {
     match event {
         EventMsg::ApprovalDecision(decision) => {
-            let wire = |value: serde_json::Result<serde_json::Value>| match value {
-                Ok(serde_json::Value::String(word)) => word,
-                _ => String::new(),
-            };
             let mut text = format!(
                 "{} {} by {} ({})",
-                wire(serde_json::to_value(decision.decision)),
+                decision.decision.as_str(),
                 decision.tool,
-                wire(serde_json::to_value(decision.by)),
+                decision.by.as_str(),
                 decision.mode.as_str()
             );
             if let Some(gate) = &decision.gate {
@@ -161,11 +176,14 @@ fn event(event: &EventMsg) -> (&'static str, String) {
         EventMsg::Warning { code, message } => ("warning", format!("{code}: {message}")),
         EventMsg::TraceHealed { bytes } => (
             "trace_healed",
-            format!("ended a torn line of {bytes} bytes"),
+            format!("ended a torn line of {}", counted(*bytes, "byte")),
         ),
         EventMsg::TraceGap { records, reason } => (
             "trace_gap",
-            format!("{records} records could not be written: {reason}"),
+            format!(
+                "{} could not be written: {reason}",
+                counted(*records, "record")
+            ),
         ),
     }
 }

@@ -3,13 +3,14 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use floe_protocol::{Home, SessionId};
+use floe_protocol::{AgentId, Home, SessionId};
 
 use crate::chain::{Anchor, Chain};
 use crate::files::{FileName, of_session};
 use crate::head::Head;
 use crate::read::open;
 use crate::seal::RecordHash;
+use crate::visible::visible_path;
 use crate::{TraceError, find};
 
 /// What is verified.
@@ -72,7 +73,7 @@ impl fmt::Display for Fault {
         write!(
             f,
             "{}:{}: {}: {}",
-            self.file.display(),
+            visible_path(&self.file),
             self.line,
             self.kind,
             self.detail
@@ -96,6 +97,7 @@ impl fmt::Display for End {
         match self {
             End::Anchored => f.write_str("end anchored"),
             End::NotAnchored => f.write_str("end not anchored"),
+            End::Beyond(1) => f.write_str("end not anchored: 1 record after the head"),
             End::Beyond(records) => {
                 write!(f, "end not anchored: {records} records after the head")
             }
@@ -116,7 +118,7 @@ pub struct Verification {
     pub last_hash: Option<String>,
     /// What is known about the end.
     pub end: End,
-    /// By file and line; empty where all fits.
+    /// By file and line; empty where all fits. Of each kind at most a thousand, then one more that says how many follow.
     pub faults: Vec<Fault>,
 }
 
@@ -142,7 +144,7 @@ pub fn verify(target: &VerifyTarget<'_>, head: Option<&str>) -> Result<Verificat
     let mut alone = false;
     let (files, kept, missing) = match target {
         VerifyTarget::Session { home, id } => in_home(home, id)?,
-        VerifyTarget::File(path) => match home_of(path) {
+        VerifyTarget::File(path) => match home_of(path)? {
             Some((home, session)) => in_home(&home, session.as_str())?,
             None => {
                 alone = true;
@@ -181,20 +183,23 @@ fn in_home(home: &Home, id: &str) -> Result<(Vec<PathBuf>, Option<Head>, PathBuf
     Ok((files, head, home.head(&session)))
 }
 
-/// The home and the Session of a file that lies in its place.
-fn home_of(path: &Path) -> Option<(Home, SessionId)> {
+/// The home and the Session of a file that lies in its place. Where that cannot be seen it is an error: the file must not pass for a
+/// copy, which stands without its head.
+fn home_of(path: &Path) -> Result<Option<(Home, SessionId)>, TraceError> {
+    let Some((path, home, agent, session)) = layout_of(path) else {
+        return Ok(None);
+    };
+    let in_place = of_session(&home, &agent, &session)?.contains(&path);
+    Ok(in_place.then_some((home, session)))
+}
+
+/// Reads home, agent and Session off a path.
+fn layout_of(path: &Path) -> Option<(PathBuf, Home, AgentId, SessionId)> {
     let path = path.canonicalize().ok()?;
     let session = FileName::parse(&path)?.session;
     let traces = path.parent()?.parent()?;
     let agent = traces.parent()?;
-    let root = agent.parent()?.parent()?;
-    let home = Home::new(root);
+    let home = Home::new(agent.parent()?.parent()?);
     let name = agent.file_name()?.to_str()?.parse().ok()?;
-    if home.traces(&name) != traces {
-        return None;
-    }
-    of_session(&home, &name, &session)
-        .ok()?
-        .contains(&path)
-        .then_some((home, session))
+    (home.traces(&name) == traces).then_some((path, home, name, session))
 }

@@ -11,7 +11,9 @@ use floe_protocol::{AgentId, EventMsg, Home, OmniMessage, SessionId};
 use crate::TraceError;
 use crate::files::{FileName, create_folder, of_session, path_of_today};
 use crate::head::{Head, sync_folder};
-use crate::read::last_record;
+use crate::lines::LONGEST;
+use crate::read::{Torn, last_record};
+use crate::regular;
 use crate::seal::{RecordHash, seal};
 
 /// Buffers above this are given back after a record.
@@ -29,6 +31,8 @@ pub struct TraceWriter {
     /// The number of the file that is written next, from 1.
     index: u32,
     current: Option<Current>,
+    /// The file before, from its end to the beginning of the next: its lock keeps others out meanwhile.
+    before: Option<File>,
     /// The number of the next record.
     seq: u64,
     /// The hash of the last record.
@@ -39,20 +43,13 @@ pub struct TraceWriter {
     healed: Option<u64>,
 }
 
+/// The file that is written, locked.
 #[derive(Debug)]
 struct Current {
     file: File,
     path: PathBuf,
     /// True until the file's name is known to survive a crash.
     fresh: bool,
-}
-
-/// What was written of lines that were not written to their end, since the last record.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Torn {
-    pub(crate) bytes: u64,
-    /// True where the last of them is not ended by a newline yet.
-    pub(crate) open: bool,
 }
 
 #[derive(Debug)]
@@ -70,6 +67,7 @@ impl TraceWriter {
             session: session.clone(),
             index: 1,
             current: None,
+            before: None,
             seq: 0,
             prev: RecordHash::FIRST,
             buffer: Vec::new(),
@@ -91,12 +89,12 @@ impl TraceWriter {
         let Some(path) = files.last() else {
             return Ok(writer);
         };
+        let file = open_last(path)?;
+        // Another writer may have begun the next file before this one was locked.
+        if of_session(home, agent, session)? != files {
+            return Err(TraceError::InUse { path: path.clone() });
+        }
         writer.index = FileName::parse(path).map_or(1, |name| name.index);
-        let file = OpenOptions::new()
-            .append(true)
-            .open(path)
-            .map_err(TraceError::io("open", path))?;
-        lock(&file, path)?;
         let end = last_record(path)?;
         writer.torn = end.torn;
         writer.current = Some(Current {
@@ -161,7 +159,8 @@ impl TraceWriter {
     pub fn rotate(&mut self) -> Result<(), TraceError> {
         self.heal()?;
         self.sync_file()?;
-        if self.current.take().is_some() {
+        if let Some(current) = self.current.take() {
+            self.before = Some(current.file);
             self.index += 1;
         }
         Ok(())
@@ -260,6 +259,13 @@ impl TraceWriter {
         let start = self.buffer.len();
         serde_json::to_writer(&mut self.buffer, message)?;
         let hash = seal(&mut self.buffer, start, self.seq, &self.prev);
+        let bytes = self.buffer.len() - start - 1;
+        if bytes > LONGEST {
+            return Err(TraceError::TooLong {
+                bytes,
+                most: LONGEST,
+            });
+        }
         let (written, failure) = match write_all(&mut current.file, &self.buffer) {
             Ok(()) => (self.buffer.len(), None),
             Err((written, source)) => (written, Some(source)),
@@ -299,14 +305,32 @@ impl TraceWriter {
             .mode(0o600)
             .open(&path)
             .map_err(TraceError::io("create", &path))?;
-        lock(&file, &path)?;
+        if let Err(error) = lock(&file, &path) {
+            // An empty file in the way would hide the reason from the next attempt.
+            if !matches!(error, TraceError::InUse { .. }) {
+                let _ = std::fs::remove_file(&path);
+            }
+            return Err(error);
+        }
         self.current = Some(Current {
             file,
             path,
             fresh: true,
         });
+        self.before = None;
         Ok(())
     }
+}
+
+/// Opens and locks the file that a resumed Session goes on in.
+fn open_last(path: &Path) -> Result<File, TraceError> {
+    let open = || {
+        regular::require(path)?;
+        OpenOptions::new().append(true).open(path)
+    };
+    let file = open().map_err(TraceError::io("open", path))?;
+    lock(&file, path)?;
+    Ok(file)
 }
 
 /// As `Write::write_all`, and how much was written where it fails.

@@ -249,6 +249,57 @@ fn a_last_line_torn_anywhere_is_ended_and_reported_by_the_next_writer() {
 }
 
 #[test]
+fn a_healing_that_a_crash_ended_anywhere_is_healed_in_its_turn() {
+    let fixture = Fixture::new();
+    let mut writer = fixture.create();
+    writer.append(&text("a")).unwrap();
+    writer.sync().unwrap();
+    let path = writer.path().unwrap().to_owned();
+    drop(writer);
+    append_raw(&path, b"{\"torn");
+    let torn = fs::read(&path).unwrap().len();
+    // What the healing writes: a newline and its record.
+    drop(fixture.resume().unwrap());
+    let bytes = fs::read(&path).unwrap();
+    for first in torn..bytes.len() {
+        for second in if first % 16 == 0 { 0..20 } else { 0..1 } {
+            fs::write(&path, &bytes[..first]).unwrap();
+            // And the healing of the healing does not come to its end either.
+            append_raw(&path, &b"\n{\"timestamp\":\"2026\""[..second]);
+            let mut writer = fixture.resume().unwrap();
+            writer.append(&text("c")).unwrap();
+            drop(writer);
+            let verified = fixture.verified();
+            assert!(
+                verified.is_sound(),
+                "{first}, {second}: {:?}",
+                verified.faults
+            );
+        }
+    }
+}
+
+#[test]
+fn a_line_of_json_that_is_no_record_is_not_explained_by_a_healing() {
+    let fixture = Fixture::new();
+    let mut writer = fixture.create();
+    writer.append(&text("a")).unwrap();
+    let path = writer.path().unwrap().to_owned();
+    drop(writer);
+    append_raw(&path, b"garbage\n{\"payload\":1}\n");
+    let mut writer = fixture.resume().unwrap();
+    assert_eq!(writer.healed(), None);
+    writer.append(&text("b")).unwrap();
+    let kinds: Vec<_> = fixture
+        .verified()
+        .faults
+        .iter()
+        .map(|fault| (fault.line, fault.kind))
+        .collect();
+    assert_eq!(kinds, [(2, FaultKind::NotJson), (3, FaultKind::Changed)]);
+}
+
+#[test]
 fn a_file_torn_in_its_first_line_goes_on_after_the_file_before() {
     let fixture = Fixture::new();
     let mut writer = fixture.create();
@@ -315,6 +366,55 @@ fn a_second_writer_is_kept_out_while_the_first_one_lives() {
     );
     drop(writer);
     fixture.resume().unwrap();
+}
+
+#[test]
+fn a_second_writer_is_kept_out_between_two_files_too() {
+    let fixture = Fixture::new();
+    let mut writer = fixture.create();
+    writer.append(&text("a")).unwrap();
+    writer.rotate().unwrap();
+    assert!(matches!(fixture.resume(), Err(TraceError::InUse { .. })));
+    writer.append(&text("b")).unwrap();
+    assert!(matches!(fixture.resume(), Err(TraceError::InUse { .. })));
+    drop(writer);
+    fixture.resume().unwrap();
+    assert!(fixture.verified().is_sound());
+}
+
+#[test]
+fn a_session_of_the_same_name_overwrites_nothing() {
+    let fixture = Fixture::new();
+    fixture.create().append(&text("first")).unwrap();
+    let mut second = fixture.create();
+    let error = second.append(&text("second")).unwrap_err();
+    assert!(error.to_string().contains("File exists"), "{error}");
+    assert_eq!(kinds(&fixture.records()), ["first"]);
+    assert!(fixture.verified().is_sound());
+}
+
+#[test]
+fn files_of_several_days_follow_each_other_by_number_whichever_way_the_clock_went() {
+    let fixture = Fixture::new();
+    let mut writer = fixture.create();
+    for name in ["a", "b", "c"] {
+        writer.append(&text(name)).unwrap();
+        writer.rotate().unwrap();
+    }
+    drop(writer);
+    let traces = fixture.home.traces(&fixture.agent);
+    for (file, day) in fixture
+        .files()
+        .iter()
+        .zip(["2026-12-02", "2026-11-30", "2026-12-01"])
+    {
+        fs::create_dir_all(traces.join(day)).unwrap();
+        fs::rename(file, traces.join(day).join(file.file_name().unwrap())).unwrap();
+    }
+    let mut writer = fixture.resume().unwrap();
+    writer.append(&text("d")).unwrap();
+    assert_eq!(kinds(&fixture.records()), ["a", "b", "c", "d"]);
+    assert!(fixture.verified().is_sound());
 }
 
 #[test]
