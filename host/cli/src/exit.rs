@@ -1,6 +1,6 @@
 //! How the program ends: the exit statuses that scripts rely on, and the one error type that carries one.
 //!
-//! Every failure of the command line becomes an [`Exit`] here; nothing else calls `exit` with a number of its own.
+//! Every failure of the command line becomes a [`Fault`]; nothing ends the program with a number that is not a [`Status`].
 
 use std::fmt;
 

@@ -117,7 +117,7 @@ fn a_workspace_that_cannot_be_read_is_a_usage_error() {
     let place = Place::new();
     let closed = place.workspace().join("closed");
     std::fs::create_dir(&closed).unwrap();
-    std::fs::set_permissions(&closed, std::fs::Permissions::from_mode(0)).unwrap();
+    std::fs::set_permissions(&closed, std::fs::Permissions::from_mode(0o0)).unwrap();
     place
         .floe(&[
             "call",

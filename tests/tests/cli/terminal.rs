@@ -2,7 +2,6 @@
 
 use std::fs::File;
 use std::io::{Read as _, Write as _};
-use std::os::fd::OwnedFd;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
@@ -54,7 +53,7 @@ impl Terminal {
         drop(command);
         let reader = File::from(rustix::io::dup(&master).unwrap());
         Terminal {
-            keyboard: File::from(OwnedFd::from(master)),
+            keyboard: File::from(master),
             screen: follow(reader),
             seen: String::new(),
             child,

@@ -125,3 +125,23 @@ fn a_session_that_does_not_exist_is_a_usage_error() {
     }
     place.floe(&["trace", "list"]).expect(0);
 }
+
+#[test]
+fn where_no_trace_can_be_written_only_tools_that_read_run() {
+    let place = Place::new();
+    let no_folder = place.file("no-folder", "").join("state");
+    let call = |tool: &str, arguments: &str| {
+        let mut command = place.command(&["call", tool, arguments]);
+        crate::support::ended(command.env("FLOE_HOME", &no_folder).output().unwrap())
+    };
+    let refused = call("exec_command", r#"{"cmd":"touch made"}"#);
+    refused.expect(1);
+    assert!(
+        refused.stdout.starts_with("[trace unavailable: "),
+        "{}",
+        refused.stdout
+    );
+    assert!(!place.workspace().join("made").exists());
+    let read = call("list", "{}");
+    assert!(read.expect(0).stderr.contains("Trace"), "{}", read.stderr);
+}
