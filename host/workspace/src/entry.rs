@@ -13,7 +13,7 @@ pub enum Kind {
     Directory,
     /// A symbolic link, itself and not what it points at.
     Symlink,
-    /// A FIFO, a socket or a device.
+    /// A FIFO, a socket, a device, or what cannot even be looked at.
     Other,
 }
 
@@ -38,10 +38,21 @@ impl Entry {
         self.path.rsplit('/').next().unwrap_or(&self.path)
     }
 
+    /// An entry that cannot be looked at, such as a mount whose server is gone: its directory knows its name and perhaps its kind.
+    pub(crate) fn unseen(path: String, kind: FileType) -> Entry {
+        Entry {
+            path,
+            kind: Kind::of(kind),
+            size: 0,
+            modified_ms: 0,
+            lossy: false,
+        }
+    }
+
     pub(crate) fn new(path: String, stat: &Stat) -> Entry {
         Entry {
             path,
-            kind: Kind::of(stat),
+            kind: Kind::of(FileType::from_raw_mode(stat.st_mode)),
             size: u64::try_from(stat.st_size).unwrap_or(0),
             modified_ms: milliseconds(stat),
             lossy: false,
@@ -50,8 +61,8 @@ impl Entry {
 }
 
 impl Kind {
-    pub(crate) fn of(stat: &Stat) -> Kind {
-        match FileType::from_raw_mode(stat.st_mode) {
+    fn of(kind: FileType) -> Kind {
+        match kind {
             FileType::RegularFile => Kind::File,
             FileType::Directory => Kind::Directory,
             FileType::Symlink => Kind::Symlink,

@@ -69,7 +69,7 @@ pub enum WorkspaceError {
 }
 
 impl WorkspaceError {
-    /// A word for programs; it never changes.
+    /// A word for programs, from the contract's list (wit/workspace.wit); it never changes.
     pub fn code(&self) -> &'static str {
         match self {
             WorkspaceError::Outside { .. } => "outside-workspace",
@@ -77,7 +77,7 @@ impl WorkspaceError {
             WorkspaceError::Denied { .. } => "denied",
             WorkspaceError::IsDirectory { .. } => "is-directory",
             WorkspaceError::NotDirectory { .. } => "not-directory",
-            WorkspaceError::SpecialFile { .. } => "special-file",
+            WorkspaceError::SpecialFile { .. } => "not-a-file",
             WorkspaceError::TooManyLinks { .. }
             | WorkspaceError::NameTooLong { .. }
             | WorkspaceError::Io { .. } => "io",

@@ -2,9 +2,8 @@
 
 use std::collections::BinaryHeap;
 use std::ffi::{CStr, CString};
-use std::os::fd::AsFd;
 
-use rustix::fs::{AtFlags, Dir, OFlags, statat};
+use rustix::fs::{AtFlags, Dir, FileType, OFlags, statat};
 use rustix::io::Errno;
 
 use crate::place::Place;
@@ -24,7 +23,8 @@ pub struct Listing {
 
 impl Workspace {
     /// The first `limit` entries of the directory at `path` by name, at most [`MAX_LISTED`]. Memory is bounded by `limit`, not by the size of the
-    /// directory. Hidden entries are included, `.` and `..` are not; one that vanishes meanwhile is left out.
+    /// directory. Hidden entries are included, `.` and `..` are not; one that vanishes meanwhile is left out, and one that cannot be looked at, such
+    /// as a mount whose server is gone, is listed by what the directory says.
     pub fn list_directory(&self, path: &str, limit: usize) -> Result<Listing, WorkspaceError> {
         let place = self.place(path)?;
         list(&place, limit.min(MAX_LISTED))
@@ -33,42 +33,82 @@ impl Workspace {
 }
 
 fn list(place: &Place<'_>, limit: usize) -> Result<Listing, Errno> {
-    let directory = place.open(OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NONBLOCK)?;
-    let mut first: BinaryHeap<CString> = BinaryHeap::new();
+    let mut directory = open_directory(place)?;
+    let mut first: BinaryHeap<Named> = BinaryHeap::new();
     let mut total = 0;
-    each_name(Dir::read_from(&directory)?, |name| {
+    each_name(&mut directory, |name, kind| {
         total += 1;
+        let named = || Named {
+            name: name.to_owned(),
+            kind,
+        };
         if first.len() < limit {
-            first.push(name.to_owned());
+            first.push(named());
         } else if let Some(mut last) = first.peek_mut()
-            && name < last.as_c_str()
+            && name < last.name.as_c_str()
         {
-            *last = name.to_owned();
+            *last = named();
         }
         true
     })?;
     let mut entries = Vec::with_capacity(first.len());
-    for name in first.into_sorted_vec() {
-        match statat(directory.as_fd(), &name, AtFlags::SYMLINK_NOFOLLOW) {
-            Ok(stat) => {
-                let text = name.to_string_lossy();
-                let mut entry = Entry::new(place.at(place.path.entry(&text)).shown(), &stat);
-                entry.lossy = matches!(text, std::borrow::Cow::Owned(_));
-                entries.push(entry);
+    for Named { name, kind } in first.into_sorted_vec() {
+        let text = name.to_string_lossy();
+        let path = || place.at(place.path.entry(&text)).shown();
+        let mut entry = match statat(directory.fd()?, &name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) => Entry::new(path(), &stat),
+            Err(Errno::NOENT) => {
+                total -= 1;
+                continue;
             }
-            Err(Errno::NOENT) => total -= 1,
-            Err(errno) => return Err(errno),
-        }
+            Err(_) => Entry::unseen(path(), kind),
+        };
+        entry.lossy = matches!(text, std::borrow::Cow::Owned(_));
+        entries.push(entry);
     }
     Ok(Listing { entries, total })
 }
 
-/// Calls `visit` with every name but `.` and `..`, until it answers false.
-pub(crate) fn each_name(directory: Dir, mut visit: impl FnMut(&CStr) -> bool) -> Result<(), Errno> {
-    for entry in directory {
+/// A name with the kind that its directory tells; ordered by the name.
+struct Named {
+    name: CString,
+    kind: FileType,
+}
+
+impl Ord for Named {
+    fn cmp(&self, other: &Named) -> std::cmp::Ordering {
+        self.name.cmp(&other.name)
+    }
+}
+
+impl PartialOrd for Named {
+    fn partial_cmp(&self, other: &Named) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Named {
+    fn eq(&self, other: &Named) -> bool {
+        self.name == other.name
+    }
+}
+
+impl Eq for Named {}
+
+/// Opens a directory for its names. The descriptor itself is read: names may be allowed where nothing below them is.
+pub(crate) fn open_directory(place: &Place<'_>) -> Result<Dir, Errno> {
+    Dir::new(place.open(OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NONBLOCK)?)
+}
+
+/// Calls `visit` with every name but `.` and `..` and the kind that the directory tells, until it answers false.
+pub(crate) fn each_name(
+    directory: &mut Dir,
+    mut visit: impl FnMut(&CStr, FileType) -> bool,
+) -> Result<(), Errno> {
+    while let Some(entry) = directory.read() {
         let entry = entry?;
         let name = entry.file_name();
-        if name != c"." && name != c".." && !visit(name) {
+        if name != c"." && name != c".." && !visit(name, entry.file_type()) {
             break;
         }
     }
@@ -80,9 +120,10 @@ mod tests {
     use std::ffi::OsStr;
     use std::fs;
     use std::os::unix::ffi::OsStrExt;
-    use std::os::unix::fs::symlink;
+    use std::os::unix::fs::{PermissionsExt, symlink};
 
     use rustix::fs::{FileType, Mode, mknodat};
+    use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
 
     use crate::fixture::Fixture;
     use crate::{Kind, Listing};
@@ -164,6 +205,36 @@ mod tests {
         assert_eq!(flagged[0].path, "bad\u{fffd}");
         let opened = fixture.workspace.open_file(&flagged[0].path);
         assert_eq!(opened.unwrap_err().code(), "not-found");
+    }
+
+    #[test]
+    fn what_cannot_be_looked_at_is_listed_by_what_its_directory_says() {
+        let fixture = Fixture::new();
+        fixture.write("d/file", "12345");
+        fs::create_dir(fixture.path().join("d/sub")).unwrap();
+        // Reading the names is allowed, looking at what they stand for is not.
+        let mode = |mode| {
+            let permissions = fs::Permissions::from_mode(mode);
+            fs::set_permissions(fixture.path().join("d"), permissions).unwrap();
+        };
+        mode(0o444);
+        let workspace = fixture.workspace.clone();
+        let listing = std::thread::spawn(move || {
+            let mut sets = capabilities(None).unwrap();
+            sets.effective = CapabilitySet::empty();
+            set_capabilities(None, sets).unwrap();
+            workspace.list_directory("d", 9).unwrap()
+        })
+        .join()
+        .unwrap();
+        mode(0o755);
+        let seen: Vec<_> = listing
+            .entries
+            .iter()
+            .map(|entry| (entry.name(), entry.kind, entry.size))
+            .collect();
+        assert_eq!(seen, [("file", Kind::File, 0), ("sub", Kind::Directory, 0)]);
+        assert_eq!(listing.total, 2);
     }
 
     #[test]

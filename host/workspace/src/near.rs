@@ -1,10 +1,8 @@
 //! Names that a person may have meant: the remedy of a "does not exist".
 
-use std::os::fd::AsFd;
+use rustix::fs::OFlags;
 
-use rustix::fs::{Dir, OFlags};
-
-use crate::listing::each_name;
+use crate::listing::{each_name, open_directory};
 use crate::place::Place;
 use crate::{RelativePath, Workspace};
 
@@ -62,14 +60,11 @@ fn near_in(directory: &Place<'_>, missing: &str) -> Vec<(usize, String)> {
     let farthest = (length / 3).clamp(1, 8);
     let mut names = 0;
     let mut comparisons = 0;
-    let Ok(opened) = directory.open(OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NONBLOCK) else {
-        return near;
-    };
-    let Ok(entries) = Dir::read_from(opened.as_fd()) else {
+    let Ok(mut directory) = open_directory(directory) else {
         return near;
     };
     // What was found before a read error is as good a suggestion as any.
-    let _ = each_name(entries, |name| {
+    let _ = each_name(&mut directory, |name, _| {
         names += 1;
         if let Ok(name) = name.to_str() {
             let folded = name.to_lowercase();

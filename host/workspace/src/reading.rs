@@ -314,7 +314,7 @@ mod tests {
         }
         for (path, kind) in kinds {
             let error = fixture.workspace.read_range(path, 0, 10).unwrap_err();
-            assert_eq!(error.code(), "special-file");
+            assert_eq!(error.code(), "not-a-file");
             assert_eq!(
                 error.to_string(),
                 format!("\"{path}\" is a {kind}; only regular files can be read.")
