@@ -6,15 +6,17 @@
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
-use rustix::fs::{Dir, FileType, OFlags, ResolveFlags};
+use rustix::fs::{Dir, FileType};
 
 use crate::error::SandboxError;
+use crate::git_config;
+use crate::links;
 use crate::policy::Policy;
-use crate::survey::{Survey, kind, open, open_folder};
+use crate::survey::{Survey, kind, open_folder};
 
 /// Protected in the Workspace's root and in the root of every repository in it, where they exist.
 pub const PROTECTED: &[&str] = &[
@@ -56,8 +58,12 @@ const GIT: &[&str] = &["hooks", "config", "config.worktree", "commondir"];
 /// Protected in a git directory's entry for a linked worktree.
 const GIT_WORKTREE: &[&str] = &["config.worktree", "commondir", "gitdir"];
 
-/// How deep submodules' git directories are looked for: their names may hold slashes, and they nest.
-const MODULE_DEPTH: usize = 6;
+/// How deep git directories are looked for in each other: submodules' names may hold slashes, and they nest; others are
+/// pointed to.
+const GIT_DEPTH: usize = 6;
+
+/// How many git directories and configuration files are looked at; more are not in any honest Workspace.
+const MOST_SEEN: usize = 10_000;
 
 /// What is protected as the Workspace is now, parents before children, none below another.
 pub(crate) fn protected(
@@ -68,6 +74,7 @@ pub(crate) fn protected(
     let mut finder = Finder {
         workspace,
         found: BTreeSet::new(),
+        seen: BTreeSet::new(),
     };
     for path in &policy.protect {
         let inside = path
@@ -79,13 +86,13 @@ pub(crate) fn protected(
                 reason: "name it by its path relative to the Workspace, without `..`.".to_owned(),
             });
         }
-        finder.leaf(path.clone());
+        finder.leaf(path);
     }
     for repository in &survey.repositories {
         for name in PROTECTED {
-            finder.leaf(repository.join(name));
+            finder.leaf(&repository.join(name));
         }
-        finder.git(&repository.join(".git"));
+        finder.git(repository);
     }
     Ok(outermost(finder.found))
 }
@@ -103,83 +110,127 @@ fn outermost(paths: BTreeSet<PathBuf>) -> BTreeSet<PathBuf> {
 struct Finder<'a> {
     workspace: &'a OwnedFd,
     found: BTreeSet<PathBuf>,
+    /// Git directories and configuration files that were looked at: they may name each other in circles.
+    seen: BTreeSet<PathBuf>,
 }
 
 impl Finder<'_> {
-    fn kind(&self, path: &Path) -> Option<FileType> {
-        let flags = OFlags::PATH | OFlags::NOFOLLOW;
-        let found = open(self.workspace, path, flags, ResolveFlags::NO_SYMLINKS).ok()?;
-        let status = rustix::fs::fstat(found).ok()?;
-        Some(FileType::from_raw_mode(status.st_mode))
+    /// Where `path` leads in the Workspace, which is what it is unless there are links on the way. They are protected:
+    /// whoever may change one decides where the path leads.
+    fn follow(&mut self, path: &Path) -> Option<(PathBuf, FileType)> {
+        let way = links::follow(self.workspace, path);
+        self.found.extend(way.links);
+        way.end
     }
 
-    /// Protects `path`, if it is there, and what it leads to, if it is a link to something in the Workspace.
-    fn leaf(&mut self, path: PathBuf) {
-        match self.kind(&path) {
-            None => {}
-            Some(FileType::Symlink) => {
-                self.found.extend(self.target(&path));
-                self.found.insert(path);
-            }
-            Some(_) => {
-                self.found.insert(path);
-            }
+    /// Protects what `path` leads to, if it is there and in the Workspace.
+    fn leaf(&mut self, path: &Path) {
+        if let Some((path, _)) = self.follow(path) {
+            self.found.insert(path);
         }
     }
 
-    /// Where a link leads, relative to the Workspace, if that is in it.
-    fn target(&self, link: &Path) -> Option<PathBuf> {
-        let target = open(self.workspace, link, OFlags::PATH, ResolveFlags::empty()).ok()?;
-        let real = |fd: &OwnedFd| std::fs::read_link(format!("/proc/self/fd/{}", fd.as_raw_fd()));
-        let (root, target) = (real(self.workspace).ok()?, real(&target).ok()?);
-        let inside = target.strip_prefix(root).ok()?;
-        (!inside.as_os_str().is_empty()).then(|| inside.to_owned())
+    fn first_sight(&mut self, path: &Path) -> bool {
+        self.seen.len() < MOST_SEEN && self.seen.insert(path.to_owned())
     }
 
-    fn git(&mut self, git: &Path) {
-        match self.kind(git) {
-            Some(FileType::Directory) => self.git_directory(git, MODULE_DEPTH),
-            Some(FileType::Symlink) => {
-                self.found.insert(git.to_owned());
-                if let Some(target) = self.target(git) {
-                    self.git_directory(&target, MODULE_DEPTH);
+    /// Protects the git directory of a work tree.
+    fn git(&mut self, work_tree: &Path) {
+        match self.follow(&work_tree.join(".git")) {
+            Some((git, FileType::Directory)) => self.git_directory(&git, work_tree, GIT_DEPTH),
+            // A file that says where the git directory is: whoever changes it brings settings of their own.
+            Some((file, _)) => {
+                let git = self.pointer(&file, "gitdir: ");
+                self.found.insert(file);
+                if let Some(git) = git.map(|git| work_tree.join(git)) {
+                    self.pointed_to(&git, work_tree, GIT_DEPTH);
                 }
             }
-            // A file that says where the git directory is: whoever changes it brings settings of their own.
-            Some(_) => {
-                self.found.insert(git.to_owned());
-            }
             None => {}
         }
     }
 
-    fn git_directory(&mut self, git: &Path, depth: usize) {
+    /// Protects a git directory that something points to, if it is in the Workspace.
+    fn pointed_to(&mut self, git: &Path, work_tree: &Path, depth: usize) {
+        if let Some((git, FileType::Directory)) = self.follow(git) {
+            self.git_directory(&git, work_tree, depth);
+        }
+    }
+
+    fn git_directory(&mut self, git: &Path, work_tree: &Path, depth: usize) {
+        let Some(depth) = depth.checked_sub(1) else {
+            return;
+        };
+        if !self.first_sight(git) {
+            return;
+        }
         for name in GIT {
-            self.leaf(git.join(name));
+            self.leaf(&git.join(name));
+        }
+        for name in ["config", "config.worktree"] {
+            self.configured(git.join(name), work_tree);
+        }
+        if let Some(common) = self.pointer(&git.join("commondir"), "") {
+            self.pointed_to(&git.join(common), work_tree, depth);
         }
         for worktree in self.folders(&git.join("worktrees")) {
             for name in GIT_WORKTREE {
-                self.leaf(worktree.join(name));
+                self.leaf(&worktree.join(name));
             }
         }
-        self.modules(&git.join("modules"), depth);
+        self.modules(&git.join("modules"), work_tree, depth);
     }
 
-    fn modules(&mut self, folder: &Path, depth: usize) {
-        if depth == 0 {
+    fn modules(&mut self, folder: &Path, work_tree: &Path, depth: usize) {
+        let Some(depth) = depth.checked_sub(1) else {
             return;
-        }
+        };
         for module in self.folders(folder) {
-            if self.kind(&module.join("HEAD")).is_some() {
-                self.git_directory(&module, depth - 1);
+            if links::follow(self.workspace, &module.join("HEAD"))
+                .end
+                .is_some()
+            {
+                self.git_directory(&module, work_tree, depth);
             } else {
-                self.modules(&module, depth - 1);
+                self.modules(&module, work_tree, depth);
             }
         }
     }
 
-    fn folders(&self, folder: &Path) -> Vec<PathBuf> {
-        let Ok(Some(opened)) = open_folder(self.workspace, folder) else {
+    /// Protects what a configuration file makes git execute or obey.
+    fn configured(&mut self, file: PathBuf, work_tree: &Path) {
+        let mut waiting = vec![file];
+        while let Some(file) = waiting.pop() {
+            if !self.first_sight(&file) {
+                continue;
+            }
+            let Some(text) = links::read(self.workspace, &file) else {
+                continue;
+            };
+            let named = git_config::read(&text);
+            for hooks in named.hooks {
+                self.leaf(&work_tree.join(hooks));
+            }
+            let folder = file.parent().unwrap_or(Path::new(""));
+            for included in named.included {
+                let included = folder.join(included);
+                self.leaf(&included);
+                waiting.extend(self.follow(&included).map(|(path, _)| path));
+            }
+        }
+    }
+
+    /// The path in a file that holds nothing else.
+    fn pointer(&self, file: &Path, prefix: &str) -> Option<PathBuf> {
+        let text = links::read(self.workspace, file)?;
+        Some(text.trim_end().strip_prefix(prefix)?.into())
+    }
+
+    fn folders(&mut self, folder: &Path) -> Vec<PathBuf> {
+        let Some((folder, FileType::Directory)) = self.follow(folder) else {
+            return Vec::new();
+        };
+        let Ok(Some(opened)) = open_folder(self.workspace, &folder) else {
             return Vec::new();
         };
         let Ok(mut listing) = Dir::read_from(&opened) else {
@@ -253,9 +304,50 @@ mod tests {
     }
 
     #[test]
-    fn a_git_file_is_protected_as_it_is() {
-        let (_folder, workspace) = workspace(|root| file(root, ".git"));
-        assert_eq!(found(&workspace, &Policy::default()), [".git"]);
+    fn a_git_file_is_protected_with_the_git_directory_that_it_points_to() {
+        let (_folder, workspace) = workspace(|root| {
+            file(root, "store/hooks/pre-commit");
+            file(root, "common/config");
+            std::fs::write(root.join(".git"), "gitdir: ./store\n").unwrap();
+            std::fs::write(root.join("store/commondir"), "../common\n").unwrap();
+        });
+        assert_eq!(
+            found(&workspace, &Policy::default()),
+            [".git", "common/config", "store/commondir", "store/hooks"]
+        );
+    }
+
+    #[test]
+    fn every_link_on_the_way_to_what_is_protected_is_protected_too() {
+        let (_folder, workspace) = workspace(|root| {
+            file(root, ".git/config");
+            file(root, "real/hooks/pre-commit");
+            let link = |to: &Path, from| std::os::unix::fs::symlink(to, root.join(from)).unwrap();
+            link(&root.canonicalize().unwrap().join("first"), ".git/hooks");
+            link(Path::new("second/hooks"), "first");
+            link(Path::new("real"), "second");
+        });
+        assert_eq!(
+            found(&workspace, &Policy::default()),
+            [".git/config", ".git/hooks", "first", "real/hooks", "second"]
+        );
+    }
+
+    #[test]
+    fn what_a_git_configuration_names_is_found() {
+        let (_folder, workspace) = workspace(|root| {
+            file(root, ".husky/pre-commit");
+            file(root, "settings/git");
+            let config = "[core]\nhooksPath = .husky\n[include]\npath = ../settings/git\n";
+            file(root, ".git/HEAD");
+            std::fs::write(root.join(".git/config"), config).unwrap();
+            let circle = "[include]\npath = git\npath = /etc/passwd\npath = ../../x\n";
+            std::fs::write(root.join("settings/git"), circle).unwrap();
+        });
+        assert_eq!(
+            found(&workspace, &Policy::default()),
+            [".git/config", ".husky", "settings/git"]
+        );
     }
 
     #[test]

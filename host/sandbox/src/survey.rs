@@ -11,6 +11,7 @@ use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
 use crate::error::SandboxError;
+use crate::links;
 use crate::pattern::Pattern;
 use crate::policy::{Policy, Search};
 
@@ -58,10 +59,14 @@ pub(crate) fn survey(workspace: &OwnedFd, policy: &Policy) -> Result<Survey, San
                 Some(FileType::Directory) if depth < policy.search.depth => {
                     waiting.push((path, depth + 1));
                 }
-                Some(FileType::RegularFile)
+                Some(FileType::RegularFile | FileType::Symlink)
                     if patterns.iter().any(|pattern| pattern.matches(&path)) =>
                 {
-                    found.denied.insert(path);
+                    // A link is read by what it leads to.
+                    if let Some((path, FileType::RegularFile)) = links::follow(workspace, &path).end
+                    {
+                        found.denied.insert(path);
+                    }
                 }
                 _ => {}
             }
@@ -184,6 +189,9 @@ pub(crate) mod tests {
             file(root, ".env");
             file(root, "service/.env.local");
             file(root, "service/env");
+            file(root, "settings/real");
+            std::os::unix::fs::symlink("../settings/real", root.join("service/.env")).unwrap();
+            std::os::unix::fs::symlink("/etc/passwd", root.join("settings/.env")).unwrap();
         });
         let survey = survey(&workspace, &Policy::default()).unwrap();
         let denied: Vec<_> = survey
@@ -191,6 +199,6 @@ pub(crate) mod tests {
             .iter()
             .map(|path| path.display().to_string())
             .collect();
-        assert_eq!(denied, [".env", "service/.env.local"]);
+        assert_eq!(denied, [".env", "service/.env.local", "settings/real"]);
     }
 }

@@ -49,8 +49,11 @@ const ETC_ENTRIES: usize = 100_000;
 /// Folders of the view that other things are mounted in; a Workspace there is reached as `/workspace` only.
 const RESERVED: [&str; 5] = ["/workspace", "/floe", "/proc", "/sys", "/dev"];
 
-/// The private folders of the view.
+/// The private folder of the view that the whole Session shares.
 const TMP: &str = "/tmp";
+
+/// Folders that programs know under another name.
+const ALIASES: [(&str, &str); 2] = [("/var/run", "/run"), ("/var/tmp", TMP)];
 
 /// What exists for the commands of a Session.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -71,6 +74,7 @@ pub(crate) fn compose(options: &SandboxOptions) -> Result<View, SandboxError> {
         entries: Vec::new(),
         writable: Vec::new(),
         shown: Vec::new(),
+        aliases: 0,
     };
     composer.system()?;
     composer.session();
@@ -95,6 +99,7 @@ pub(crate) fn compose(options: &SandboxOptions) -> Result<View, SandboxError> {
         composer.entries.extend(git.entries());
     }
     let workspace = composer.workspace();
+    composer.alias(&workspace);
     Ok(View {
         entries: composer.entries,
         workspace,
@@ -104,8 +109,23 @@ pub(crate) fn compose(options: &SandboxOptions) -> Result<View, SandboxError> {
 
 /// The tool chains that the options lead to.
 pub(crate) fn toolchains_of(options: &SandboxOptions) -> Toolchains {
-    let home = options.person_home.as_deref();
-    toolchains::find(&options.search_path, home, |name| std::env::var_os(name))
+    let private: Vec<PathBuf> = [
+        &options.workspace_path,
+        &options.home_dir,
+        &options.tmp_dir,
+        &options.outputs_dir,
+    ]
+    .into_iter()
+    .chain(&options.person_home)
+    .cloned()
+    .chain(RESERVED.map(PathBuf::from))
+    .collect();
+    toolchains::find(
+        &options.search_path,
+        &private,
+        options.person_home.as_deref(),
+        |name| std::env::var_os(name),
+    )
 }
 
 /// The variables that a command needs in this view.
@@ -139,6 +159,8 @@ struct Composer<'a> {
     writable: Vec<Bytes>,
     /// Host paths that are in the view already, with all below them.
     shown: Vec<PathBuf>,
+    /// Where among the entries the aliases of private folders belong: before all that could cover them.
+    aliases: usize,
 }
 
 impl Composer<'_> {
@@ -187,14 +209,7 @@ impl Composer<'_> {
         self.entries.push(Entry::Folder {
             target: "/run".into(),
         });
-        self.entries.push(Entry::Link {
-            target: "/var/tmp".into(),
-            to: TMP.into(),
-        });
-        self.entries.push(Entry::Link {
-            target: "/var/run".into(),
-            to: "/run".into(),
-        });
+        self.aliases = self.entries.len();
         self.bind(&options.tmp_dir, Path::new(TMP), Access::Write);
         self.bind(&options.home_dir, Path::new(Sandbox::HOME), Access::Write);
         self.bind(
@@ -204,6 +219,22 @@ impl Composer<'_> {
         );
         self.writable
             .extend([TMP, Sandbox::HOME, "/dev/shm"].map(Bytes::from));
+    }
+
+    /// Other names of the private folders, where nothing of the host has to lie below them.
+    fn alias(&mut self, workspace: &Path) {
+        for (name, to) in ALIASES {
+            let taken = self.entries.iter().any(|entry| {
+                matches!(entry, Entry::Bind { target, .. } if target.as_path().starts_with(name))
+            });
+            if !taken && !workspace.starts_with(name) {
+                let link = Entry::Link {
+                    target: name.into(),
+                    to: to.into(),
+                };
+                self.entries.insert(self.aliases, link);
+            }
+        }
     }
 
     fn bind(&mut self, source: &Path, target: &Path, access: Access) {
@@ -449,6 +480,16 @@ mod tests {
             let view = compose(&options(folder.path(), opened, taken)).unwrap();
             assert_eq!(view.workspace, Path::new("/workspace"));
             assert!(!own_entries(&view).contains("Workspace at"));
+        }
+    }
+
+    #[test]
+    fn no_other_name_of_a_private_folder_stands_in_the_way_of_a_workspace() {
+        for (place, expected) in [("/var/tmp/w", false), ("/var", true), ("/home/w", true)] {
+            let (folder, opened) = workspace(|root| file(root, "person/x"));
+            let view = compose(&options(folder.path(), opened, place)).unwrap();
+            let aliased = own_entries(&view).contains("Link /var/tmp to /tmp");
+            assert_eq!(aliased, expected, "{place}");
         }
     }
 

@@ -1,8 +1,8 @@
 //! The Workspace's protected and hidden paths.
 //!
-//! A read-only leaf alone is not enough: whoever may rename a folder above it can put another one in its place. So every
-//! folder between the Workspace and a protected path becomes a mount point of its own, which the kernel refuses to
-//! rename or remove. Nothing is ever created in the Workspace: what is not there cannot be protected this way.
+//! A read-only leaf alone is not enough: whoever may rename a folder above it can put another one in its place, or find
+//! a hidden file under a name that the next command's walls do not know. So every folder between the Workspace and such a
+//! path becomes a mount point of its own, which the kernel refuses to rename or remove. Nothing is ever created in the Workspace: what is not there cannot be protected this way.
 
 use std::collections::BTreeSet;
 use std::os::fd::OwnedFd;
@@ -24,9 +24,12 @@ pub(super) fn protect(tree: &Tree<'_>, plan: &Confined) -> Result<Layer, Sandbox
         .open(plan.workspace.as_path())
         .map_err(failed(LayerName::ProtectedPaths, "open(the Workspace)"))?;
     let leaves: BTreeSet<&Path> = plan.protected.iter().map(|path| path.as_path()).collect();
+    let denied = plan.denied.iter().map(|path| path.as_path());
     let pins: BTreeSet<&Path> = leaves
         .iter()
-        .flat_map(|leaf| leaf.ancestors().skip(1))
+        .copied()
+        .chain(denied)
+        .flat_map(|path| path.ancestors().skip(1))
         .filter(|above| !above.as_os_str().is_empty())
         .collect();
     // Ordered by path, so that a folder is pinned before what lies below it.
