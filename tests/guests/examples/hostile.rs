@@ -73,7 +73,7 @@ fn execute(arguments: String, _context: ExecutionContext) -> Result<ToolResult, 
             }
         }
         "flood-stderr" => {
-            for line in 0..20_000 {
+            for line in 0..2_000 {
                 eprintln!("line {line}");
             }
             panic!("drowned");
