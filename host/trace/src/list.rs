@@ -1,7 +1,7 @@
 //! What Traces there are.
 
 use std::fs::{self, TryLockError};
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io::{self, BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use floe_protocol::{AgentId, Body, Home, OmniMessage, SessionId, Source};
@@ -9,10 +9,12 @@ use serde::Serialize;
 
 use crate::files::{Found, TraceFiles, all};
 use crate::head::Head;
-use crate::lines::LONGEST;
-use crate::read::{last_record, open};
+use crate::lines::{LONGEST, Lines};
 use crate::seal::{RecordHash, unseal};
 use crate::{TraceError, regular};
+
+/// So much is read of a first record, in bytes: it holds a system prompt, and the other files have to be listed too.
+const LONGEST_FIRST: u64 = 16 * 1024 * 1024;
 
 /// How a Session stands, by its Trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -99,7 +101,7 @@ fn look(home: &Home, summary: &mut TraceSummary) -> Result<(), TraceError> {
     let (Some(first), Some(last)) = (summary.files.first(), summary.files.last()) else {
         return Ok(());
     };
-    if let Some(message) = first_message(first)? {
+    if let Some(message) = first_message(first).map_err(TraceError::io("read", first))? {
         summary.started = Some(message.timestamp);
         if let Body::SessionMeta(meta) = message.body {
             summary.workspace = Some(meta.workspace);
@@ -108,7 +110,7 @@ fn look(home: &Home, summary: &mut TraceSummary) -> Result<(), TraceError> {
         }
     }
     let is_running = is_written(last)?;
-    let last = last_of(last)?;
+    let last = last_of(last).map_err(TraceError::io("read", last))?;
     summary.records = last.map_or(0, |(seq, _)| seq + 1);
     if is_running {
         summary.state = TraceState::Running;
@@ -118,10 +120,12 @@ fn look(home: &Home, summary: &mut TraceSummary) -> Result<(), TraceError> {
     Ok(())
 }
 
-fn first_message(path: &Path) -> Result<Option<OmniMessage>, TraceError> {
-    let mut lines = open(path)?;
-    let line = lines.next().map_err(TraceError::io("read", path))?;
-    Ok(line.and_then(|line| serde_json::from_slice(line.bytes).ok()))
+fn first_message(path: &Path) -> io::Result<Option<OmniMessage>> {
+    let beginning = regular::open(path)?.take(LONGEST_FIRST);
+    let mut lines = Lines::new(BufReader::new(beginning));
+    Ok(lines
+        .next()?
+        .and_then(|line| serde_json::from_slice(line.bytes).ok()))
 }
 
 /// A head that cannot be read is for `verify` to report; here it is none.
@@ -142,20 +146,8 @@ fn is_written(path: &Path) -> Result<bool, TraceError> {
     }
 }
 
-/// The last intact record of a file: read from its end where that is whole, else from its beginning.
-fn last_of(path: &Path) -> Result<Option<(u64, RecordHash)>, TraceError> {
-    let line = last_line(path).map_err(TraceError::io("read", path))?;
-    match line
-        .and_then(|line| unseal(&line))
-        .filter(|seal| seal.intact)
-    {
-        Some(seal) => Ok(Some((seal.seq, seal.hash))),
-        None => Ok(last_record(path)?.last),
-    }
-}
-
-/// The last line that a newline ends; `None` where the file does not end in one, or in one that is too long for a record.
-fn last_line(path: &Path) -> io::Result<Option<Vec<u8>>> {
+/// The last intact record of a file, looked for from its end. `None` also where none is within the length of the longest record.
+fn last_of(path: &Path) -> io::Result<Option<(u64, RecordHash)>> {
     let mut file = regular::open(path)?;
     let size = file.metadata()?.len();
     let mut length = 16 * 1024;
@@ -164,13 +156,17 @@ fn last_line(path: &Path) -> io::Result<Option<Vec<u8>>> {
         file.seek(SeekFrom::Start(start))?;
         let mut tail = Vec::new();
         (&file).take(size - start).read_to_end(&mut tail)?;
-        if tail.pop() != Some(b'\n') {
-            return Ok(None);
+        let mut lines = tail.split(|byte| *byte == b'\n');
+        if start > 0 {
+            // It began before.
+            lines.next();
         }
-        match tail.iter().rposition(|byte| *byte == b'\n') {
-            Some(before) => return Ok(Some(tail.split_off(before + 1))),
-            None if start == 0 => return Ok(Some(tail)),
-            None if length > LONGEST as u64 => return Ok(None),
+        let last = lines
+            .rev()
+            .find_map(|line| unseal(line).filter(|seal| seal.intact));
+        match last {
+            Some(seal) => return Ok(Some((seal.seq, seal.hash))),
+            None if start == 0 || length >= LONGEST as u64 => return Ok(None),
             None => length *= 4,
         }
     }

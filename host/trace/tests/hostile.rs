@@ -197,6 +197,18 @@ fn traces_that_come_and_go_meanwhile_break_neither_the_list_nor_the_search() {
 }
 
 #[test]
+fn a_huge_file_is_listed_without_being_read_whole() {
+    let fixture = Fixture::new();
+    let file = fs::File::create(fixture.bad()).unwrap();
+    file.set_len(1 << 40).unwrap();
+    let listed = list(&fixture.home).unwrap();
+    let bad = listed.iter().find(|trace| trace.session.as_str() == BAD);
+    let bad = bad.unwrap();
+    assert_eq!((bad.records, &bad.started), (0, &None));
+    assert_eq!(bad.state, TraceState::Interrupted);
+}
+
+#[test]
 fn numbers_that_nobody_can_reach_are_no_records() {
     for seq in [u64::MAX, u64::MAX - 1] {
         let bytes = [forged("{\"a\":1}", seq), forged("{\"a\":1}", 0)].concat();
