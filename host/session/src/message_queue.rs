@@ -21,7 +21,7 @@ struct Record {
     writer: TraceWriter,
     /// Messages from before the first record, which is the Session's meta; none once that is written.
     before_meta: Option<Vec<OmniMessage>>,
-    /// Why the last record could not be written.
+    /// Why the last record could not be written, without a path: a model reads it.
     fault: Option<String>,
 }
 
@@ -73,7 +73,7 @@ impl MessageQueue {
         let mut record = self.lock();
         let head = record.writer.sync();
         if let Err(error) = &head {
-            record.fault = Some(error.to_string());
+            record.fault = Some(error.without_path());
         }
         head
     }
@@ -94,14 +94,13 @@ impl MessageQueue {
         match record.writer.append(message) {
             Ok(()) => record.fault = None,
             Err(error) => {
-                let reason = error.to_string();
-                if record.fault.replace(reason.clone()).is_none() {
+                if record.fault.replace(error.without_path()).is_none() {
                     // Shown only: that it is missing is what there is to say about the record.
                     self.observer
                         .message(&OmniMessage::event(EventMsg::Warning {
                             code: "trace_unavailable".into(),
                             message: format!(
-                                "the Trace cannot be written, so tools above read-only do not run: {reason}"
+                                "the Trace cannot be written, so tools above read-only do not run: {error}"
                             ),
                         }));
                 }
@@ -238,7 +237,8 @@ mod tests {
         std::fs::write(&home, "a file where the folder should be").unwrap();
         queue.begin(meta);
         queue.emit(warning("lost"));
-        assert!(queue.recording().is_err());
+        let reason = queue.recording().unwrap_err();
+        assert!(!reason.contains('/'), "a model reads it: {reason}");
         assert_eq!(
             codes(&observer.0.lock().unwrap()),
             ["trace_unavailable", "lost"]

@@ -78,6 +78,20 @@ pub enum TraceError {
 }
 
 impl TraceError {
+    /// What went wrong, in words that name no path of the host: for a model.
+    pub fn without_path(&self) -> String {
+        match self {
+            TraceError::Io { action, source, .. } => format!("cannot {action} it: {source}"),
+            TraceError::Encode(_) => "a message cannot be written as JSON".to_owned(),
+            TraceError::TooLong { .. } => "a message is too long for a record".to_owned(),
+            TraceError::InUse { .. } => "another process writes it".to_owned(),
+            TraceError::NotFound { .. }
+            | TraceError::Ambiguous { .. }
+            | TraceError::BadHead { .. }
+            | TraceError::DamagedHead { .. } => "it cannot be found or understood".to_owned(),
+        }
+    }
+
     /// True where the file or folder was taken away, perhaps just now.
     pub(crate) fn is_gone(&self) -> bool {
         matches!(self, TraceError::Io { source, .. } if is_gone(source))
