@@ -6,6 +6,7 @@
 
 mod driver;
 mod error;
+mod object_text;
 mod open;
 mod openai;
 mod script;

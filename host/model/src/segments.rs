@@ -3,6 +3,8 @@
 
 use floe_protocol::{Fidelity, ModelMsg, Phase, Role, StopReason};
 
+use crate::object_text::ObjectText;
+
 /// What a driver calls with every message.
 pub(crate) type Emit<'a> = &'a mut (dyn FnMut(ModelMsg) + Send);
 
@@ -29,7 +31,7 @@ struct OpenSpeech {
 struct OpenCall {
     id: String,
     name: String,
-    arguments: String,
+    arguments: ObjectText,
 }
 
 /// An open or ended call of one answer.
@@ -112,7 +114,7 @@ impl<'a> Segments<'a> {
         self.calls.push(Some(OpenCall {
             id,
             name,
-            arguments: String::new(),
+            arguments: ObjectText::default(),
         }));
         CallHandle(self.calls.len() - 1)
     }
@@ -123,7 +125,7 @@ impl<'a> Segments<'a> {
             return;
         }
         if let Some(call) = &mut self.calls[handle.0] {
-            call.arguments.push_str(delta);
+            call.arguments.push(delta);
             (self.emit)(ModelMsg::PartialToolCall {
                 event_type: Phase::Delta,
                 name: Some(String::new()),
@@ -134,11 +136,15 @@ impl<'a> Segments<'a> {
         }
     }
 
-    /// The arguments so far of a call that is open; none once it ended.
-    pub(crate) fn open_arguments(&self, handle: CallHandle) -> Option<&str> {
-        self.calls[handle.0]
-            .as_ref()
-            .map(|call| call.arguments.as_str())
+    /// True until a call has ended.
+    pub(crate) fn is_open(&self, handle: CallHandle) -> bool {
+        self.calls[handle.0].is_some()
+    }
+
+    /// True for a call that is open and whose arguments are one complete JSON object; nothing but white space could follow in them.
+    pub(crate) fn is_whole(&self, handle: CallHandle) -> bool {
+        let call = self.calls[handle.0].as_ref();
+        call.is_some_and(|call| call.arguments.is_whole())
     }
 
     /// Ends a call, if it is open.
@@ -155,7 +161,7 @@ impl<'a> Segments<'a> {
         });
         (self.emit)(ModelMsg::ToolCall {
             name: call.name,
-            arguments: call.arguments,
+            arguments: call.arguments.into_string(),
             tool_call_id: call.id,
             stop_reason: reason,
             fidelity: None,

@@ -10,6 +10,9 @@ use super::chunk::CallFragment;
 use crate::segments::{CallHandle, Segments};
 use crate::{ModelError, ModelErrorKind};
 
+/// Calls that one answer may have; far above any real one, and an end to a model that repeats itself.
+const MOST_CALLS: usize = 256;
+
 /// The calls of one answer.
 #[derive(Default)]
 pub(super) struct Calls {
@@ -35,7 +38,7 @@ impl Calls {
     ///
     /// # Errors
     ///
-    /// `Malformed` where a fragment adds to a call that was already whole.
+    /// `Malformed` where a fragment adds to a call that was already whole, and for more calls than anybody makes.
     pub(super) fn take(
         &mut self,
         fragment: CallFragment,
@@ -44,6 +47,12 @@ impl Calls {
         let position = match self.position_of(&fragment, segments) {
             Some(position) => position,
             None => {
+                if self.calls.len() == MOST_CALLS {
+                    return Err(ModelError::new(
+                        ModelErrorKind::Malformed,
+                        format!("The model made more than {MOST_CALLS} tool calls in one answer."),
+                    ));
+                }
                 self.end_whole_calls(segments);
                 self.calls.push(Call {
                     index: fragment.index,
@@ -81,10 +90,10 @@ impl Calls {
             .unwrap_or_else(make_id)
     }
 
-    /// Hands over the calls whose arguments are one complete JSON object; nothing but white space could follow in them.
+    /// Hands over the calls whose arguments are complete.
     pub(super) fn end_whole_calls(&mut self, segments: &mut Segments<'_>) {
         for handle in self.calls.iter().filter_map(|call| call.handle) {
-            if segments.open_arguments(handle).is_some_and(is_whole_object) {
+            if segments.is_whole(handle) {
                 segments.end_call(handle, StopReason::Completed);
             }
         }
@@ -92,10 +101,9 @@ impl Calls {
 
     /// True where a call was begun and not ended.
     pub(super) fn is_any_open(&self, segments: &Segments<'_>) -> bool {
-        self.calls.iter().any(|call| {
-            call.handle
-                .is_none_or(|handle| segments.open_arguments(handle).is_some())
-        })
+        self.calls
+            .iter()
+            .any(|call| call.handle.is_none_or(|handle| segments.is_open(handle)))
     }
 
     /// Checks that every call got a name before the answer ended.
@@ -149,7 +157,7 @@ impl Calls {
             !fragment.id.is_empty() && !call.given_id.is_empty() && fragment.id != call.given_id;
         let is_over = call
             .handle
-            .is_some_and(|handle| segments.open_arguments(handle).is_none_or(is_whole_object));
+            .is_some_and(|handle| !segments.is_open(handle) || segments.is_whole(handle));
         let adds = !fragment.function.arguments.trim().is_empty();
         let begins = (another_id && names)
             || (names && call.handle.is_some() && fragment.function.name != call.name)
@@ -174,7 +182,7 @@ impl Call {
             self.early_arguments.push_str(arguments);
             return Ok(());
         };
-        if segments.open_arguments(handle).is_some() {
+        if segments.is_open(handle) {
             segments.extend_call(handle, arguments);
         } else if !arguments.trim().is_empty() {
             return Err(ModelError::new(
@@ -187,14 +195,6 @@ impl Call {
         }
         Ok(())
     }
-}
-
-/// True for one complete JSON object.
-fn is_whole_object(arguments: &str) -> bool {
-    let arguments = arguments.trim();
-    arguments.starts_with('{')
-        && arguments.ends_with('}')
-        && serde_json::from_str::<serde::de::IgnoredAny>(arguments).is_ok()
 }
 
 /// An id for a call that came without one.
@@ -294,6 +294,22 @@ mod tests {
             {"id": "b", "function": {"arguments": "\"x\":1}"}},
         ]);
         assert_eq!(calls(fragments), [pair("a", "{}"), pair("b", "{\"x\":1}")]);
+    }
+
+    #[test]
+    fn an_answer_of_more_calls_than_anybody_makes_is_malformed() {
+        let mut emit = |_| {};
+        let mut segments = Segments::new(&mut emit);
+        let mut calls = Calls::default();
+        let fragment = || {
+            let call = json!({"id": "a", "function": {"name": "list", "arguments": "{}"}});
+            serde_json::from_value::<CallFragment>(call).unwrap()
+        };
+        for _ in 0..MOST_CALLS {
+            calls.take(fragment(), &mut segments).unwrap();
+        }
+        let error = calls.take(fragment(), &mut segments).unwrap_err();
+        assert_eq!(error.kind, ModelErrorKind::Malformed);
     }
 
     #[test]
