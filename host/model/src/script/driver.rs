@@ -1,5 +1,7 @@
 //! Plays a script, request by request.
 
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::Path;
 use std::sync::Mutex;
 
@@ -16,6 +18,9 @@ const SCRIPT_ENDED: &str = "[script ended]";
 
 /// Characters of an output that a missed expectation shows.
 const SHOWN: usize = 400;
+
+/// Bytes of a script.
+const LONGEST_SCRIPT: u64 = 16 * 1024 * 1024;
 
 /// A model that plays a script.
 pub struct ScriptDriver {
@@ -38,11 +43,10 @@ impl ScriptDriver {
     ///
     /// The file cannot be read, or does not parse.
     pub fn open(path: &Path) -> Result<ScriptDriver, ModelOpenError> {
-        let text =
-            std::fs::read_to_string(path).map_err(|error| ModelOpenError::ScriptUnreadable {
-                path: path.to_owned(),
-                reason: error.to_string(),
-            })?;
+        let text = read(path).map_err(|error| ModelOpenError::ScriptUnreadable {
+            path: path.to_owned(),
+            reason: error.to_string(),
+        })?;
         let script = Script::parse(&text, path)?;
         Ok(ScriptDriver::new(path.display().to_string(), script))
     }
@@ -108,6 +112,19 @@ impl ScriptDriver {
         }
         Ok(())
     }
+}
+
+/// The text of a script. It may come through a pipe, and must not be one that never ends.
+fn read(path: &Path) -> io::Result<String> {
+    let mut text = String::new();
+    let read = File::open(path)?
+        .take(LONGEST_SCRIPT + 1)
+        .read_to_string(&mut text)?;
+    if read as u64 > LONGEST_SCRIPT {
+        let reason = format!("it is longer than {LONGEST_SCRIPT} bytes");
+        return Err(io::Error::new(io::ErrorKind::InvalidData, reason));
+    }
+    Ok(text)
 }
 
 fn beginning(output: &str) -> String {
@@ -298,6 +315,13 @@ mod tests {
                 .await
                 .is_ok()
         );
+    }
+
+    #[test]
+    fn a_script_that_never_ends_is_refused_by_its_length() {
+        let error = ScriptDriver::open(Path::new("/dev/zero")).map(|_| ());
+        let message = error.unwrap_err().to_string();
+        assert!(message.contains("longer than 16777216 bytes"), "{message}");
     }
 
     #[test]

@@ -104,7 +104,10 @@ impl Visitor<'_> for PatternVisitor {
         Regex::new(pattern).map(Pattern).map_err(|error| {
             let reason = error.to_string();
             let last = reason.lines().last().unwrap_or_default();
-            let last = last.trim_start_matches("error:").trim();
+            let last = last
+                .trim_start_matches("error:")
+                .trim()
+                .trim_end_matches('.');
             E::custom(format!("`{pattern}` is no regular expression: {last}"))
         })
     }
