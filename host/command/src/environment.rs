@@ -99,6 +99,8 @@ impl EnvironmentOptions {
             .filter(|(name, value)| {
                 self.allows(name) && is_name(name) && name.len() + value.len() <= LONGEST_INHERITED
             })
+            // An empty one finds nothing, and hides that there is none.
+            .filter(|(name, value)| name != "PATH" || !value.is_empty())
             .collect()
     }
 

@@ -26,6 +26,12 @@ pub trait Launch: Send + Sync + 'static {
 
     /// The word that a result carries: `native`, or `UNCONFINED`.
     fn confinement(&self) -> String;
+
+    /// What has appeared in the Workspace that is obeyed outside the sandbox; each is told once. May block for some
+    /// milliseconds.
+    fn appeared(&self) -> Vec<PathBuf> {
+        Vec::new()
+    }
 }
 
 /// A process that runs.
@@ -76,6 +82,10 @@ impl Launch for Sandbox {
 
     fn confinement(&self) -> String {
         Sandbox::confinement(self).as_str().to_owned()
+    }
+
+    fn appeared(&self) -> Vec<PathBuf> {
+        Sandbox::appeared(self)
     }
 }
 

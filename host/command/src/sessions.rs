@@ -140,6 +140,7 @@ impl CommandSessions {
             environment: base.compose(&spec.environment)?,
             terminal: spec.terminal.then_some(TERMINAL_SIZE),
         };
+        self.tell_what_appeared().await;
         let launcher = Arc::clone(&self.launcher);
         let launched = self
             .runtime
@@ -212,6 +213,17 @@ impl CommandSessions {
             }
         };
         let _ = tokio::time::timeout(DISPOSE_WAIT, all_ended).await;
+        self.tell_what_appeared().await;
+    }
+
+    /// Tells the observer of what commands have left in the Workspace for others to obey.
+    async fn tell_what_appeared(&self) {
+        let launcher = Arc::clone(&self.launcher);
+        let appeared = self.runtime.spawn_blocking(move || launcher.appeared());
+        match appeared.await {
+            Ok(paths) if !paths.is_empty() => self.options.observer.appeared(&paths),
+            _ => {}
+        }
     }
 
     pub(crate) fn forget(&self, process_id: &str) {

@@ -1,6 +1,7 @@
 //! Plain data at the border of the crate: what a command is asked to be, and what is told about one.
 
 use std::fmt;
+use std::path::PathBuf;
 
 use crate::CommandError;
 
@@ -147,6 +148,20 @@ pub struct EndedCommand {
 pub trait Observe: Send + Sync + 'static {
     /// Something works less well than it should, as a sentence for the person.
     fn warning(&self, message: &str);
+
+    /// These paths of the Workspace have appeared since the first command, and what they say is obeyed outside the
+    /// sandbox, by git, editors or agents.
+    fn appeared(&self, paths: &[PathBuf]) {
+        let names: Vec<_> = paths
+            .iter()
+            .map(|path| format!("{:?}", path.display().to_string()))
+            .collect();
+        self.warning(&format!(
+            "{} appeared in the Workspace, and programs outside the sandbox may obey what it says; look at it before \
+             you use git, an editor or an agent there",
+            names.join(", ")
+        ));
+    }
 
     /// A command has ended that was kept with `announce_end`, and was neither killed nor read to its end.
     fn ended(&self, command: EndedCommand);

@@ -233,7 +233,7 @@ async fn a_terminal_echoes_input_once_has_its_size_and_takes_ctrl_c_and_ctrl_d()
     let command = session
         .commands
         .spawn(spec(
-            "stty size; read x; echo got $x; cat; stty size; sleep 100",
+            "stty size; read x; echo got $x; cat; stty size; echo ready; sleep 100",
         ))
         .await
         .unwrap();
@@ -242,8 +242,9 @@ async fn a_terminal_echoes_input_once_has_its_size_and_takes_ctrl_c_and_ctrl_d()
     assert_eq!(read_until(&command, "got hi\r\n").await, "hi\r\ngot hi\r\n");
     command.resize_terminal(100, 30).unwrap();
     command.close_stdin();
-    let text = read_until(&command, "\n").await;
-    assert!(text.ends_with("30 100\r\n"), "{text:?}");
+    // A Ctrl-C while `stty` still runs would be that program's alone: a shell goes on when its child did.
+    let text = read_until(&command, "ready\r\n").await;
+    assert!(text.ends_with("30 100\r\nready\r\n"), "{text:?}");
     command.send_signal("SIGINT").unwrap();
     read_to_end(&command).await;
     assert_eq!(command.status(), Status::Signaled("SIGINT".into()));
@@ -319,4 +320,22 @@ async fn a_prompt_is_given_and_known_to_wait_for_input() {
         command.write_stdin(b"Ada\n").await.unwrap();
         assert!(read_to_end(&command).await.contains("hello Ada"));
     }
+}
+
+#[tokio::test]
+async fn what_commands_leave_for_others_to_obey_is_told_before_the_next_and_at_the_end() {
+    let session = Session::new();
+    session.run("true").await;
+    session.run("mkdir .vscode").await;
+    session.run("mkdir .idea").await;
+    let told = |name: &str| {
+        let warnings = session.notes.warnings();
+        warnings
+            .iter()
+            .filter(|warning| warning.contains(name))
+            .count()
+    };
+    assert_eq!((told(".vscode"), told(".idea")), (1, 0));
+    session.commands.dispose().await;
+    assert_eq!((told(".vscode"), told(".idea")), (1, 1));
 }

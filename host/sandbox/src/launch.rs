@@ -19,6 +19,7 @@ use crate::diagnosis;
 use crate::error::{DirectoryFault, SandboxError};
 use crate::helper;
 use crate::layer::{Confinement, Layer, Tier};
+use crate::newcomers::Newcomers;
 use crate::options::SandboxOptions;
 use crate::plan::{Bytes, Confined, Plan};
 use crate::protected;
@@ -43,6 +44,7 @@ pub struct Sandbox {
 struct Session {
     ground: Option<Ground>,
     layers: Vec<Layer>,
+    newcomers: Newcomers,
 }
 
 /// What all commands of a Session stand on.
@@ -128,6 +130,22 @@ impl Sandbox {
         view::environment(&self.options)
     }
 
+    /// Protected paths of the Workspace that were not there at the Session's first command and are by now; each is told
+    /// once. A command may have made them, and what they say is obeyed outside the sandbox.
+    pub fn appeared(&self) -> Vec<PathBuf> {
+        let session = &mut *self.session();
+        if let Some(ground) = &session.ground
+            && let Ok(now) = protected::protected(
+                &self.options.workspace,
+                &ground.survey,
+                &self.options.policy,
+            )
+        {
+            session.newcomers.notice(&now);
+        }
+        session.newcomers.take()
+    }
+
     fn refuse_removed_workspace(&self, command: &ConfinedCommand) -> Result<(), SandboxError> {
         let status = rustix::fs::fstat(&self.options.workspace)
             .map_err(|errno| host("fstat(Workspace)")(errno.into()))?;
@@ -151,13 +169,14 @@ impl Sandbox {
         files: &[PathBuf],
     ) -> Result<Child, SandboxError> {
         let (plan, user, network) = {
-            let mut session = self.session();
+            let session = &mut *self.session();
             let ground = match &mut session.ground {
                 Some(ground) => ground,
                 empty => empty.insert(self.lay_ground()?),
             };
             let policy = &self.options.policy;
             let protected = protected::protected(&self.options.workspace, &ground.survey, policy)?;
+            session.newcomers.notice(&protected);
             let mut entries = ground.view.entries.clone();
             entries.extend(files.iter().filter_map(|file| view::readable_file(file)));
             let plan = Plan::Confined(Box::new(Confined {

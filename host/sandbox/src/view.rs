@@ -3,7 +3,6 @@
 
 use std::ffi::OsString;
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use crate::error::SandboxError;
@@ -11,6 +10,7 @@ use crate::launch::Sandbox;
 use crate::options::SandboxOptions;
 use crate::plan::{Access, Bytes, Entry};
 use crate::policy::WorkspaceMode;
+use crate::secrets;
 use crate::toolchains::{self, Toolchains};
 use crate::worktree;
 
@@ -29,22 +29,6 @@ const SYSTEM: [&str; 12] = [
     "/gnu/store",
     "/run/current-system",
 ];
-
-/// What of `/etc` is hidden whatever its mode says.
-const SECRETS: [&str; 9] = [
-    "/etc/shadow",
-    "/etc/shadow-",
-    "/etc/gshadow",
-    "/etc/gshadow-",
-    "/etc/sudoers",
-    "/etc/sudoers.d",
-    "/etc/krb5.keytab",
-    "/etc/kubernetes",
-    "/etc/ssl/private",
-];
-
-/// How many entries of `/etc` are looked at.
-const ETC_ENTRIES: usize = 100_000;
 
 /// Folders of the view that other things are mounted in; a Workspace there is reached as `/workspace` only.
 const RESERVED: [&str; 5] = ["/workspace", "/floe", "/proc", "/sys", "/dev"];
@@ -181,8 +165,8 @@ impl Composer<'_> {
             }
             self.shown.push(path.to_owned());
         }
-        let hidden = unreadable_by_others(Path::new("/etc"))?;
-        self.entries.extend(hidden.iter().map(|path| mask(path)));
+        self.entries
+            .extend(secrets::find()?.iter().map(|path| mask(path)));
         if let Some(home) = self
             .options
             .person_home
@@ -328,49 +312,6 @@ fn mask(path: &Path) -> Entry {
     Entry::Mask {
         target: path.into(),
     }
-}
-
-/// What of a folder its owner keeps from others. A command may run as that owner, and still is one of the others.
-fn unreadable_by_others(folder: &Path) -> Result<Vec<PathBuf>, SandboxError> {
-    let mut hidden: Vec<PathBuf> = SECRETS
-        .iter()
-        .map(PathBuf::from)
-        .filter(|path| path.symlink_metadata().is_ok())
-        .collect();
-    let mut waiting = vec![folder.to_owned()];
-    let mut entries = 0;
-    while let Some(folder) = waiting.pop() {
-        // Where the host may not look, a command may not either.
-        let Ok(listing) = fs::read_dir(&folder) else {
-            continue;
-        };
-        for entry in listing.flatten() {
-            entries += 1;
-            if entries > ETC_ENTRIES {
-                return Err(SandboxError::Setting {
-                    what: "folder /etc".to_owned(),
-                    reason: format!(
-                        "it holds more than {ETC_ENTRIES} entries, too many to tell secrets apart."
-                    ),
-                });
-            }
-            let (path, Ok(metadata)) = (entry.path(), entry.metadata()) else {
-                continue;
-            };
-            let mode = metadata.permissions().mode();
-            let readable = if metadata.is_dir() { 0o005 } else { 0o004 };
-            if metadata.is_symlink() || hidden.contains(&path) {
-                continue;
-            }
-            if mode & readable != readable {
-                hidden.push(path);
-            } else if metadata.is_dir() {
-                waiting.push(path);
-            }
-        }
-    }
-    hidden.sort();
-    Ok(hidden)
 }
 
 /// `~` and `~/…` are the person's home; anything else must be absolute.

@@ -12,6 +12,8 @@ use std::os::unix::net::{SocketAddr, UnixListener};
 use std::process::{Command, Stdio};
 
 use floe_sandbox::{Event, Policy, Sandbox, WorkspaceMode};
+use std::os::unix::fs::PermissionsExt;
+
 use rustix::fs::{Mode, OFlags};
 use support::{Session, again_without_privileges, eventually};
 
@@ -550,4 +552,75 @@ fn what_is_added_below_tmp_and_in_the_workspace_is_where_it_belongs() {
     session.refused(&format!("echo x > {added_path}/w"));
     // A Workspace that is read-only has no writable part.
     session.refused("echo x > sub/w");
+}
+
+#[test]
+fn a_hidden_file_is_found_neither_by_a_link_nor_by_moving_what_is_above_it() {
+    let session = Session::with(|workspace, _| {
+        fs::create_dir_all(workspace.join("service/deep")).unwrap();
+        fs::create_dir(workspace.join("settings")).unwrap();
+        fs::write(workspace.join("service/deep/.env"), "SECRET").unwrap();
+        fs::write(workspace.join("settings/real"), "SECRET").unwrap();
+        std::os::unix::fs::symlink("settings/real", workspace.join(".env")).unwrap();
+    });
+    session.refused("mv service moved");
+    session.refused("mv service/deep service/moved");
+    for script in [
+        "cat moved/deep/.env",
+        "cat service/moved/.env",
+        "cat .env",
+        "cat settings/real",
+    ] {
+        let outcome = session.run(script);
+        assert!(!outcome.stdout.contains("SECRET"), "{script}");
+    }
+}
+
+#[test]
+fn a_search_path_that_names_a_home_shows_nothing_of_it() {
+    let person = tempfile::tempdir().unwrap();
+    let home = person.path().join("home");
+    fs::create_dir_all(home.join(".ssh")).unwrap();
+    fs::create_dir_all(home.join(".local/bin")).unwrap();
+    fs::create_dir_all(home.join(".local/share/keyrings")).unwrap();
+    let secrets = [".ssh/id_rsa", ".local/share/keyrings/login"].map(|name| home.join(name));
+    for secret in &secrets {
+        fs::write(secret, "SECRET").unwrap();
+    }
+    let session = Session::with(|_, options| {
+        let system = std::env::var_os("PATH").unwrap_or_default();
+        let wide = ["/", "/proc"].map(std::path::PathBuf::from);
+        let folders = [person.path().into(), home.clone(), home.join(".local/bin")];
+        let path = folders.into_iter().chain(wide);
+        options.search_path =
+            std::env::join_paths(path.chain(std::env::split_paths(&system))).unwrap();
+        options.person_home = Some(home.clone());
+    });
+    session.ok(&format!("ls {}/.local/bin", home.display()));
+    for secret in secrets {
+        let outcome = session.run(&format!("cat {}", secret.display()));
+        assert!(!outcome.stdout.contains("SECRET"), "{}", secret.display());
+    }
+}
+
+#[test]
+fn a_workspace_below_var_tmp_is_where_it_belongs() {
+    let folder = tempfile::tempdir_in("/var/tmp").unwrap();
+    let workspace = folder.path().canonicalize().unwrap();
+    let session = Session::with(|_, options| {
+        options.workspace = support::open(&workspace);
+        options.workspace_path.clone_from(&workspace);
+    });
+    let printed = session.ok("pwd; echo written > f; cat /workspace/f");
+    assert_eq!(printed, format!("{}\nwritten\n", workspace.display()));
+    assert_eq!(fs::read(workspace.join("f")).unwrap(), b"written\n");
+}
+
+#[test]
+fn a_workspace_that_may_not_be_entered_is_told_as_that() {
+    let session = Session::with(|workspace, _| {
+        fs::set_permissions(workspace, fs::Permissions::from_mode(0o000)).unwrap();
+    });
+    let error = session.try_spawn("true").unwrap_err();
+    assert_eq!(error.code(), "denied", "{error}");
 }

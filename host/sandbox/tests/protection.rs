@@ -297,3 +297,54 @@ fn a_git_file_that_is_not_answered_from_where_it_points_opens_nothing() {
     let outcome = session.run("git status");
     assert_ne!(outcome.event, Event::Exited(0));
 }
+
+#[test]
+fn hooks_that_are_reached_by_links_or_by_settings_cannot_be_changed() {
+    let session = Session::with(|workspace, _| {
+        repository(workspace);
+        fs::create_dir_all(workspace.join("tools/hooks")).unwrap();
+        fs::create_dir_all(workspace.join(".husky")).unwrap();
+        fs::remove_dir_all(workspace.join(".git/hooks")).unwrap();
+        symlink(workspace.join("first"), workspace.join(".git/hooks")).unwrap();
+        symlink("tools/hooks", workspace.join("first")).unwrap();
+        git(workspace, &["config", "core.hooksPath", ".husky"]);
+    });
+    for attack in [
+        "rm -f first",
+        "mv first second",
+        "ln -sfn /tmp first",
+        "mv tools tools2",
+        "echo evil > tools/hooks/pre-commit",
+        "echo evil > .husky/pre-commit",
+        "mv .husky husky",
+    ] {
+        session.refused(attack);
+    }
+    let folder = |path: &str| fs::read_dir(session.workspace.join(path)).unwrap().count();
+    assert_eq!((folder("tools/hooks"), folder(".husky")), (0, 0));
+}
+
+#[test]
+fn a_git_directory_of_another_name_is_protected_as_any_other() {
+    let session = Session::with(|workspace, _| {
+        git(workspace, &["init", "-q", "--separate-git-dir", "store"]);
+    });
+    let before = fs::read(session.workspace.join("store/config")).unwrap();
+    session.refused("echo '[core] fsmonitor = evil' >> store/config");
+    session.refused("git config core.fsmonitor evil");
+    session.refused("mv store store2");
+    assert_eq!(session.ok(COMMIT), "1\n");
+    let after = fs::read(session.workspace.join("store/config")).unwrap();
+    assert_eq!(before, after);
+}
+
+#[test]
+fn what_a_command_leaves_for_others_to_obey_is_told_once() {
+    let session = Session::with(|workspace, _| repository(workspace));
+    session.ok("true");
+    assert!(session.sandbox.appeared().is_empty());
+    session.ok("echo ../evil > .git/commondir; mkdir .vscode; echo x > plain");
+    let expected: Vec<&Path> = vec![Path::new(".git/commondir"), Path::new(".vscode")];
+    assert_eq!(session.sandbox.appeared(), expected);
+    assert!(session.sandbox.appeared().is_empty());
+}

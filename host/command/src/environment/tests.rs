@@ -47,6 +47,11 @@ fn only_allowed_names_are_taken_and_a_star_stands_for_any_rest() {
 }
 
 #[test]
+fn an_empty_search_path_counts_as_none() {
+    assert!(options().filter(pairs(&[("PATH", "")])).is_empty());
+}
+
+#[test]
 fn a_star_for_everything_still_leaves_out_what_shells_run() {
     let options = EnvironmentOptions {
         allow: vec!["*".into()],

@@ -27,6 +27,8 @@ pub(super) struct Start {
     arguments: Vec<CString>,
     environment: Vec<CString>,
     directory: OwnedFd,
+    /// The directory as it was asked for.
+    directory_name: String,
     streams: CommandStreams,
 }
 
@@ -137,6 +139,7 @@ pub(super) fn prepare(
         arguments,
         environment,
         directory,
+        directory_name: execution.directory.to_text(),
         streams,
     })
 }
@@ -192,7 +195,7 @@ fn open_directory(workspace: &OwnedFd, path: &Bytes) -> Result<OwnedFd, SandboxE
             ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS,
         )
     });
-    let opened = opened.map_err(|errno| match errno {
+    opened.map_err(|errno| match errno {
         Errno::XDEV | Errno::LOOP => fault(DirectoryFault::Outside),
         Errno::NOENT => fault(DirectoryFault::Missing),
         Errno::NOTDIR => fault(DirectoryFault::NotDirectory),
@@ -201,12 +204,7 @@ fn open_directory(workspace: &OwnedFd, path: &Bytes) -> Result<OwnedFd, SandboxE
             call: "openat2(working directory)".to_owned(),
             errno: other.raw_os_error(),
         },
-    })?;
-    // Entering needs more than opening.
-    match rustix::process::fchdir(&opened) {
-        Ok(()) => Ok(opened),
-        Err(_) => Err(fault(DirectoryFault::Denied)),
-    }
+    })
 }
 
 /// A terminal that exists only inside: its master goes to the host, its slave to the command.
@@ -249,6 +247,11 @@ impl Start {
                 errno: errno.raw_os_error(),
             }
         };
+        // Entering needs more than opening, and here no privilege helps any more. The command inherits where it starts.
+        rustix::process::fchdir(&self.directory).map_err(|_| SandboxError::Directory {
+            path: self.directory_name.clone(),
+            fault: DirectoryFault::Denied,
+        })?;
         let (verdict, report) =
             rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).map_err(failure("pipe2"))?;
         // SAFETY: this process has one thread, so the child may do anything that this one may.
@@ -299,7 +302,6 @@ impl Start {
         rustix::stdio::dup2_stdin(stdin)?;
         rustix::stdio::dup2_stdout(stdout)?;
         rustix::stdio::dup2_stderr(stderr)?;
-        rustix::process::fchdir(&self.directory)?;
         rustix::process::umask(Mode::from(0o022));
         reset_signals()?;
         close_on_exec_above_stderr()?;
