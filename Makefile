@@ -67,7 +67,7 @@ run: build ## Runs a sandboxed session on the example project.
 
 test: build guests ## Runs the tests.
 	$(call say,test: host)
-	@cargo test --quiet $(WORKSPACE)
+	@cargo test --quiet --no-fail-fast $(WORKSPACE)
 	$(call say,test: tools)
 	@$(GUEST_CARGO) test --quiet --manifest-path plugins/Cargo.toml --workspace
 
@@ -95,8 +95,12 @@ fix: ## Formats the code.
 	@cargo fmt --all
 	@for workspace in $(GUESTS); do cargo fmt --all --manifest-path $$workspace/Cargo.toml; done
 
-bench: build ## Measures, beside the goals.
-	@cargo bench --quiet $(WORKSPACE) --bench '*'
+bench: components guests ## Measures, beside the goals.
+	$(call say,bench: compiling optimised (the first time takes ten minutes))
+	@cargo build --quiet --release $(WORKSPACE) --bin floe
+	@cargo bench --quiet $(WORKSPACE) --bench figures --no-run
+	$(call say,bench: measuring)
+	@cargo bench --quiet $(WORKSPACE) --bench figures -- --noplot
 
 install: components ## Installs the binary with cargo, optimised.
 	@cargo install --quiet --locked --path host/cli --features embed

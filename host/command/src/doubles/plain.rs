@@ -35,8 +35,11 @@ impl Launch for Plain {
         }
         let mut process = match &command.program {
             Program::Shell { script } => {
-                let mut process = Command::new("bash");
-                process.arg("-c").arg(script);
+                // Signals at their defaults, whatever started the tests: a shell cannot trap one that it inherits as ignored.
+                let mut process = Command::new("/usr/bin/env");
+                process
+                    .args(["--default-signal", "bash", "-c"])
+                    .arg(script);
                 process
             }
             Program::Exec { program, args } => {
