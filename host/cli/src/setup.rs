@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use floe_environment::{Registry, Surface};
+use floe_environment::{Registry, Secrets, Surface};
 use floe_protocol::{ApprovalMode, Home, Permission};
 use floe_runtime::{Runtime, RuntimeOptions};
 use floe_session::SessionOptions;
@@ -86,11 +86,23 @@ impl Setup {
         options.approval_timeout = (timeout_s > 0).then(|| Duration::from_secs(timeout_s));
         options.policy = self.config.shell.policy();
         options.unconfined = self.unconfined;
+        options.secrets = self.secrets();
         options
             .command_environment
             .allow
             .clone_from(&self.config.shell.env_allow);
         options
+    }
+
+    /// The keys that this process knows.
+    fn secrets(&self) -> Secrets {
+        let mut secrets = Secrets::default();
+        for name in ["OPENAI_API_KEY", &self.config.openai.api_key_env] {
+            if let Ok(value) = std::env::var(name) {
+                secrets.insert(name, &value);
+            }
+        }
+        secrets
     }
 
     /// Listens for Ctrl-C, and takes a reader that went away for one. Must be called inside the async runtime.

@@ -46,6 +46,11 @@ impl Offer {
         &self.entry.tool
     }
 
+    /// Whether an agent's entry defines it, rather than the tool itself.
+    pub(crate) fn is_entry(&self) -> bool {
+        self.own_schema.is_some()
+    }
+
     /// The schema that arguments are judged by.
     pub(crate) fn schema(&self) -> Result<&ArgumentSchema, SchemaError> {
         match &self.own_schema {

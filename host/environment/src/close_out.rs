@@ -4,9 +4,12 @@
 //! streamed and what the complete output is. Whatever was streamed, joined, equals the complete output. It never ends
 //! empty, and it never decides anything: whether the call was interrupted or timed out is told to it.
 
+use std::borrow::Cow;
+
 use floe_protocol::{Facts, StopReason, Truncation};
 
 use crate::cut::{Cut, Rest};
+use crate::secrets::Secrets;
 
 /// The words where there is nothing to say.
 pub(crate) const NO_OUTPUT: &str = "[no output]";
@@ -59,6 +62,25 @@ pub(crate) struct Ending {
     pub(crate) host_notes: Vec<String>,
     /// What the host knows; `truncated` and `full_output` are filled in here.
     pub(crate) facts: Facts,
+}
+
+impl Ending {
+    /// Takes secrets out of all that becomes text.
+    pub(crate) fn redact(&mut self, secrets: &Secrets) {
+        let texts = self
+            .host_notes
+            .iter_mut()
+            .chain(&mut self.returned.note)
+            .chain(&mut self.error);
+        for text in texts {
+            if let Cow::Owned(redacted) = secrets.redact(text) {
+                *text = redacted;
+            }
+        }
+        if let Some(structured) = &mut self.facts.structured {
+            secrets.redact_json(structured);
+        }
+    }
 }
 
 /// What is still to be emitted, in this order: the deltas, the images in a delta of their own, stop, the complete message.

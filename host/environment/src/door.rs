@@ -46,7 +46,11 @@ impl Inner {
         };
         // The next call may decide while this one runs.
         drop(place);
-        let frames = Frames::new(Arc::clone(&self.options.sink), &call.tool_call_id);
+        let frames = Frames::new(
+            Arc::clone(&self.options.sink),
+            &call.tool_call_id,
+            self.options.secrets.clone(),
+        );
         match decided? {
             Decided::Run(passed) => Some(self.run(call, *passed, frames, cancel).await),
             Decided::Refuse(refusal) => Some(frames.refused(refusal)),

@@ -29,6 +29,7 @@ mod pending;
 mod power;
 mod registry;
 mod run;
+mod secrets;
 mod toolset;
 mod whole_output;
 
@@ -44,4 +45,5 @@ pub use options::{CallSite, EnvironmentOptions, HostsFactory, MessageSink, Selec
 pub use output::{CallOutcome, ToolCallOutput};
 pub use pending::PendingApproval;
 pub use registry::{Origin, RegisteredTool, Registry, RegistryError, ToolBody};
+pub use secrets::Secrets;
 pub use toolset::{ParseToolsetError, Toolset};

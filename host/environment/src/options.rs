@@ -13,6 +13,7 @@ use crate::approval::{Approver, Reach};
 use crate::gate::rate::Rate;
 use crate::gate::rule::Rules;
 use crate::registry::Registry;
+use crate::secrets::Secrets;
 use crate::toolset::Toolset;
 
 /// Where messages go: the Trace and the surface. Called from several threads, in the order in which things happen.
@@ -126,6 +127,8 @@ pub struct EnvironmentOptions {
     pub outputs_dir: Option<PathBuf>,
     /// Bytes of memory for one call.
     pub memory_bytes: usize,
+    /// What no output may hold.
+    pub secrets: Secrets,
 }
 
 impl EnvironmentOptions {
@@ -156,6 +159,7 @@ impl EnvironmentOptions {
             asked_by: None,
             outputs_dir: None,
             memory_bytes: floe_runtime::CallLimits::DEFAULT_MEMORY_BYTES,
+            secrets: Secrets::default(),
         }
     }
 }

@@ -10,6 +10,7 @@ use floe_runtime::OutputSink;
 use crate::close_out::{CloseOut, Ending};
 use crate::gate::{Gate, Refusal};
 use crate::options::MessageSink;
+use crate::secrets::{Redactor, Secrets};
 
 /// How often the count of an output that no longer streams is told.
 const PROGRESS: Duration = Duration::from_millis(250);
@@ -61,13 +62,15 @@ impl ToolCallOutput {
 pub(crate) struct Frames {
     sink: Arc<dyn MessageSink>,
     tool_call_id: Arc<str>,
+    secrets: Secrets,
 }
 
 impl Frames {
-    pub(crate) fn new(sink: Arc<dyn MessageSink>, tool_call_id: &str) -> Frames {
+    pub(crate) fn new(sink: Arc<dyn MessageSink>, tool_call_id: &str, secrets: Secrets) -> Frames {
         Frames {
             sink,
             tool_call_id: tool_call_id.into(),
+            secrets,
         }
     }
 
@@ -115,12 +118,14 @@ impl Frames {
 
     /// A call that a gate ended: framed as if it had run.
     pub(crate) fn refused(&self, refusal: Refusal) -> ToolCallOutput {
+        // It may quote the arguments.
+        let text = self.secrets.redact(&refusal.text).into_owned();
         self.start();
-        self.delta(&refusal.text);
+        self.delta(&text);
         self.stop(refusal.stop_reason);
         self.complete(ToolCallOutput {
             tool_call_id: self.tool_call_id.to_string(),
-            output: refusal.text,
+            output: text,
             images: Vec::new(),
             stop_reason: refusal.stop_reason,
             facts: Some(Facts {
@@ -153,6 +158,7 @@ pub(crate) struct CallOutput {
 struct State {
     /// None once the call has ended.
     close_out: Option<CloseOut>,
+    redactor: Redactor,
     progress_told: Instant,
 }
 
@@ -160,23 +166,27 @@ impl CallOutput {
     /// Opens the output.
     pub(crate) fn start(frames: Frames, close_out: CloseOut) -> Arc<CallOutput> {
         frames.start();
+        let redactor = Redactor::new(frames.secrets.clone());
         Arc::new(CallOutput {
             frames,
             state: Mutex::new(State {
                 close_out: Some(close_out),
+                redactor,
                 progress_told: Instant::now(),
             }),
         })
     }
 
     /// Ends the output. What is written after it goes nowhere.
-    pub(crate) fn finish(&self, ending: Ending) -> ToolCallOutput {
+    pub(crate) fn finish(&self, mut ending: Ending) -> ToolCallOutput {
         let interrupted = ending.interrupted;
         let mut state = self.lock();
-        let close_out = state
+        let mut close_out = state
             .close_out
             .take()
             .unwrap_or_else(|| CloseOut::new(0, floe_protocol::Truncation::Head, None));
+        self.write_held(&mut close_out, &mut state.redactor);
+        ending.redact(&self.frames.secrets);
         let closing = close_out.finish(ending);
         for delta in &closing.deltas {
             self.frames.delta(delta);
@@ -201,6 +211,15 @@ impl CallOutput {
         })
     }
 
+    /// What waited for the piece after it has none.
+    fn write_held(&self, close_out: &mut CloseOut, redactor: &mut Redactor) {
+        let held = redactor.finish();
+        let now = close_out.write(&held);
+        if !now.is_empty() {
+            self.frames.delta(now);
+        }
+    }
+
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -212,12 +231,14 @@ impl OutputSink for CallOutput {
         let mut state = self.lock();
         let State {
             close_out,
+            redactor,
             progress_told,
         } = &mut *state;
         let Some(close_out) = close_out else {
             return 0;
         };
-        let now = close_out.write(delta);
+        let delta = redactor.push(delta);
+        let now = close_out.write(&delta);
         if !now.is_empty() {
             self.frames.delta(now);
         } else if let Some(characters) = close_out.silent_progress()
@@ -236,7 +257,13 @@ impl OutputSink for CallOutput {
 
     fn dropped(&self, characters: u64) {
         let mut state = self.lock();
-        if let Some(close_out) = &mut state.close_out {
+        let State {
+            close_out,
+            redactor,
+            ..
+        } = &mut *state;
+        if let Some(close_out) = close_out {
+            self.write_held(close_out, redactor);
             let now = close_out.dropped(characters);
             if !now.is_empty() {
                 self.frames.delta(&now);

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use floe_protocol::{Facts, ToolCall, ToolDefinition};
+use floe_protocol::{Facts, ToolCall};
 use floe_runtime::{
-    Call, CallContext, CallEnd, CallLimits, CallRequest, Failure, HostFacts, Image, OutputSink,
-    ToolResult,
+    Call, CallContext, CallEnd, CallLimits, CallRequest, Capability, Failure, HostFacts, Image,
+    OutputSink, ToolResult,
 };
 use futures_util::FutureExt;
 use tokio_util::sync::CancellationToken;
@@ -47,6 +47,7 @@ impl Inner {
             mode: passed.mode,
             cancel: cancel.clone(),
         });
+        let deadline = self.deadline(&passed);
         let request = CallRequest {
             arguments: passed.text,
             context: CallContext {
@@ -59,7 +60,7 @@ impl Inner {
             output: Arc::clone(&output) as Arc<dyn OutputSink>,
             limits: CallLimits {
                 memory_bytes: self.options.memory_bytes,
-                deadline: deadline(definition),
+                deadline,
                 ..CallLimits::default()
             },
             cancel: cancel.clone(),
@@ -80,14 +81,19 @@ impl Inner {
             _ => Vec::new(),
         }
     }
-}
 
-/// The wall clock of a call; none where its definition disables it.
-fn deadline(definition: &ToolDefinition) -> Option<Duration> {
-    u64::try_from(definition.timeout_ms)
-        .ok()
-        .filter(|limit| *limit > 0)
-        .map(Duration::from_millis)
+    /// The wall clock of a call; none where its definition disables it, and none for a command in a single call, which a person
+    /// waits for and can interrupt, unless an agent's entry sets one.
+    fn deadline(&self, passed: &Passed) -> Option<Duration> {
+        let runs_commands = passed.capabilities.contains(Capability::Commands);
+        if self.options.surface == Surface::Call && runs_commands && !passed.offer.is_entry() {
+            return None;
+        }
+        u64::try_from(passed.offer.definition.timeout_ms)
+            .ok()
+            .filter(|limit| *limit > 0)
+            .map(Duration::from_millis)
+    }
 }
 
 /// A fault of the host itself ends the call and nothing else.

@@ -1,11 +1,12 @@
 //! The merge queue of a Session: the model driver and every running tool put their messages in, and each is written to the Trace and
 //! shown at that moment, one after the other. So the order of the stream is the order of the Trace, minus fragments.
 
+use std::borrow::Cow;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use floe_environment::MessageSink;
-use floe_protocol::{Body, EventMsg, OmniMessage, SessionMeta};
+use floe_environment::{MessageSink, Secrets};
+use floe_protocol::{Body, EventMsg, ModelMsg, OmniMessage, SessionMeta};
 use floe_trace::{Head, TraceError, TraceWriter};
 
 use crate::Observer;
@@ -13,6 +14,7 @@ use crate::Observer;
 /// Where all messages of a Session pass.
 pub(crate) struct MessageQueue {
     observer: Arc<dyn Observer>,
+    secrets: Secrets,
     record: Mutex<Record>,
 }
 
@@ -26,9 +28,14 @@ struct Record {
 }
 
 impl MessageQueue {
-    pub(crate) fn new(writer: TraceWriter, observer: Arc<dyn Observer>) -> MessageQueue {
+    pub(crate) fn new(
+        writer: TraceWriter,
+        observer: Arc<dyn Observer>,
+        secrets: Secrets,
+    ) -> MessageQueue {
         MessageQueue {
             observer,
+            secrets,
             record: Mutex::new(Record {
                 writer,
                 before_meta: Some(Vec::new()),
@@ -43,7 +50,8 @@ impl MessageQueue {
         let Some(earlier) = record.before_meta.take() else {
             return;
         };
-        self.append(&mut record, &OmniMessage::new(Body::SessionMeta(meta())));
+        let meta = OmniMessage::new(Body::SessionMeta(meta()));
+        self.append(&mut record, &self.without_secrets(Cow::Owned(meta)));
         for message in &earlier {
             self.append(&mut record, message);
         }
@@ -51,16 +59,41 @@ impl MessageQueue {
 
     /// Records a message without showing it: what the person said needs no echo.
     pub(crate) fn record(&self, message: &OmniMessage) {
-        let mut record = self.lock();
-        self.append(&mut record, message);
+        let message = self.without_secrets(Cow::Borrowed(message));
+        self.append(&mut self.lock(), &message);
     }
 
     /// Records and shows messages between which nothing else may come.
     pub(crate) fn emit_together(&self, messages: impl IntoIterator<Item = OmniMessage>) {
         let mut record = self.lock();
         for message in messages {
+            let message = self.without_secrets(Cow::Owned(message));
             self.append(&mut record, &message);
             self.observer.message(&message);
+        }
+    }
+
+    /// A message without secrets. The fragments of an output are passed over: the Environment took the secrets out where the text
+    /// entered, wherever fragments part them.
+    fn without_secrets<'message>(
+        &self,
+        message: Cow<'message, OmniMessage>,
+    ) -> Cow<'message, OmniMessage> {
+        let is_fragment_of_output = matches!(
+            message.body,
+            Body::ModelMsg(ModelMsg::PartialToolCallOutput { .. })
+        );
+        if self.secrets.is_empty() || is_fragment_of_output {
+            return message;
+        }
+        let redacted = serde_json::to_value(&*message).and_then(|mut value| {
+            let found = self.secrets.redact_json(&mut value);
+            found.then(|| serde_json::from_value(value)).transpose()
+        });
+        match redacted {
+            Ok(Some(redacted)) => Cow::Owned(redacted),
+            // An error: the secret is a word of the message's own form, which is no secret.
+            Ok(None) | Err(_) => message,
         }
     }
 
@@ -175,6 +208,14 @@ mod tests {
             .collect()
     }
 
+    const KEY: &str = "sk-0123456789abcdef";
+
+    fn secrets() -> Secrets {
+        let mut secrets = Secrets::default();
+        secrets.insert("OPENAI_API_KEY", KEY);
+        secrets
+    }
+
     struct Fixture {
         folder: tempfile::TempDir,
         observer: Arc<Kept>,
@@ -186,7 +227,11 @@ mod tests {
         let home = Home::new(folder.path().join("home"));
         let writer = TraceWriter::create(&home, &AgentId::default(), &SessionId::generate());
         let observer = Arc::new(Kept::default());
-        let queue = MessageQueue::new(writer, Arc::clone(&observer) as Arc<dyn Observer>);
+        let queue = MessageQueue::new(
+            writer,
+            Arc::clone(&observer) as Arc<dyn Observer>,
+            secrets(),
+        );
         Fixture {
             folder,
             observer,
@@ -224,6 +269,31 @@ mod tests {
         queue.record(&warning("quiet"));
         assert_eq!(codes(&recorded(queue)), ["meta", "quiet"]);
         assert!(observer.0.lock().unwrap().is_empty());
+    }
+
+    #[test]
+    fn a_secret_is_neither_recorded_nor_shown_whatever_message_it_is_in() {
+        let Fixture {
+            observer, queue, ..
+        } = &fixture();
+        queue.begin(|| SessionMeta {
+            system_prompt: format!("The key is {KEY}."),
+            ..meta()
+        });
+        queue.record(&OmniMessage::model(ModelMsg::user_text(KEY)));
+        queue.emit(OmniMessage::model(ModelMsg::ToolCall {
+            name: "exec_command".into(),
+            arguments: format!(r#"{{"cmd":"echo {KEY}"}}"#),
+            tool_call_id: "c1".into(),
+            stop_reason: floe_protocol::StopReason::Completed,
+            fidelity: None,
+        }));
+        queue.emit(warning(KEY));
+        let recorded = format!("{:?}", recorded(queue));
+        assert_eq!(recorded.matches("[redacted:OPENAI_API_KEY]").count(), 4);
+        let shown = format!("{:?}", observer.0.lock().unwrap());
+        assert_eq!(shown.matches("[redacted:OPENAI_API_KEY]").count(), 2);
+        assert!(!recorded.contains(KEY) && !shown.contains(KEY));
     }
 
     #[test]

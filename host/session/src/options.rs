@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use floe_environment::{Approver, Registry, Rules, Selection, Surface, Toolset};
+use floe_environment::{Approver, Registry, Rules, Secrets, Selection, Surface, Toolset};
 use floe_model::ModelDriver;
 use floe_protocol::{AgentId, ApprovalMode, Home, Mode, Permission, Source};
 use floe_sandbox::Policy;
@@ -60,6 +60,8 @@ pub struct SessionOptions {
     pub helper: Option<PathBuf>,
     /// What commands start from.
     pub command_environment: floe_command::EnvironmentOptions,
+    /// What neither an output nor the Trace may hold.
+    pub secrets: Secrets,
     /// Who sees the stream.
     pub observer: Arc<dyn Observer>,
 }
@@ -92,6 +94,7 @@ impl SessionOptions {
             policy: Policy::default(),
             unconfined: false,
             helper: None,
+            secrets: Secrets::default(),
             observer: Arc::new(Unobserved),
         }
     }

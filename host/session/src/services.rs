@@ -93,6 +93,7 @@ impl Services {
             folders.tmp.clone(),
             folders.outputs.clone(),
         );
+        let denies_reading = commands.policy.denies_reading()?;
         options.policy = commands.policy;
         options.unconfined = commands.unconfined;
         if let Some(helper) = commands.helper {
@@ -110,6 +111,7 @@ impl Services {
         );
         let readable = workspace
             .clone()
+            .with_hidden(denies_reading)
             .with_mount(Sandbox::OUTPUTS, &folders.outputs);
         let hosts = Hosts {
             workspace: Arc::new(OpenedWorkspace::new(readable)),

@@ -66,7 +66,11 @@ impl Session {
     pub fn open(options: SessionOptions) -> Result<Session, SessionError> {
         let id = SessionId::generate();
         let writer = TraceWriter::create(&options.home, &options.agent, &id);
-        let queue = Arc::new(MessageQueue::new(writer, options.observer));
+        let queue = Arc::new(MessageQueue::new(
+            writer,
+            options.observer,
+            options.secrets.clone(),
+        ));
         let services = Arc::new(Services::new(
             &options.workspace,
             Folders::new(&options.home, &id),
@@ -99,6 +103,7 @@ impl Session {
                 confined: !options.unconfined,
             },
             outputs_dir: Some(services.folders.outputs.clone()),
+            secrets: options.secrets,
             ..EnvironmentOptions::new(
                 id.to_string(),
                 options.registry,

@@ -198,3 +198,99 @@ async fn minimal_cuts_every_output_at_its_head() {
     let output = open.run("exec_command", r#"{"text":"hello world"}"#).await;
     assert_eq!(output.output, "hello\n[output truncated: exceeded 5 chars]");
 }
+
+#[tokio::test]
+async fn a_secret_of_the_host_reaches_neither_the_model_nor_a_message_nor_the_kept_output() {
+    const KEY: &str = "sk-0123456789abcdef";
+    let folder = tempfile::tempdir().unwrap();
+    let mut house = House::new();
+    let mut noisy = definition("noisy", Permission::None);
+    noisy.max_output_length = 24;
+    noisy.truncation = Truncation::HeadTail;
+    house.add_body(
+        noisy,
+        &[],
+        Ok(Permission::None),
+        None,
+        Box::new(|request| {
+            for piece in [
+                "key: sk-0123",
+                "456789",
+                "abcdef, again sk-0123456789abcdef, then sk-01",
+            ] {
+                request.output.write(piece);
+            }
+            ToolResult {
+                note: Some(format!("[used {KEY}]")),
+                structured: Some(json!({"key": KEY})),
+                ..ToolResult::default()
+            }
+        }),
+    );
+    let open = house.open(|options| {
+        options.secrets.insert("OPENAI_API_KEY", KEY);
+        options.outputs_dir = Some(folder.path().to_owned());
+    });
+    let output = open.run("noisy", "{}").await;
+    assert!(
+        output
+            .output
+            .ends_with("n sk-01\n[used [redacted:OPENAI_API_KEY]]"),
+        "{}",
+        output.output
+    );
+    open.run("noisy", &json!({ KEY: 1 }).to_string()).await;
+    let messages = serde_json::to_string(&open.sink.messages()).unwrap();
+    assert!(messages.contains("[redacted:OPENAI_API_KEY]"));
+    assert!(!messages.contains(KEY), "{messages}");
+    let kept = std::fs::read_dir(&folder).unwrap().next().unwrap().unwrap();
+    assert_eq!(
+        std::fs::read_to_string(kept.path()).unwrap(),
+        "key: [redacted:OPENAI_API_KEY], again [redacted:OPENAI_API_KEY], then sk-01"
+    );
+}
+
+#[tokio::test]
+async fn a_single_call_of_a_command_waits_for_its_end_unless_its_entry_says_how_long() {
+    let commands = &[Capability::Commands][..];
+    let own_limit = |limit| {
+        let mut entry = definition("runs", Permission::Execute);
+        entry.timeout_ms = limit;
+        Selection::Entries(vec![entry])
+    };
+    let toolset = || Selection::Toolset(Toolset::All);
+    let declared = Some(Duration::from_millis(5000));
+    for (surface, imports, selection, expected) in [
+        (Surface::Call, commands, toolset(), None),
+        (Surface::Call, &[][..], toolset(), declared),
+        (Surface::Run, commands, toolset(), declared),
+        (
+            Surface::Call,
+            commands,
+            own_limit(70),
+            Some(Duration::from_millis(70)),
+        ),
+    ] {
+        let seen = Arc::new(Mutex::new(None));
+        let keep = Arc::clone(&seen);
+        let mut house = House::new();
+        let mut runs = definition("runs", Permission::Execute);
+        runs.timeout_ms = 5000;
+        house.add_body(
+            runs,
+            imports,
+            Ok(Permission::None),
+            None,
+            Box::new(move |request| {
+                *keep.lock().unwrap() = Some(request.limits.deadline);
+                ToolResult::default()
+            }),
+        );
+        let open = house.open(|options| {
+            options.surface = surface;
+            options.selection = selection;
+        });
+        open.run("runs", "{}").await;
+        assert_eq!(*seen.lock().unwrap(), Some(expected), "{surface}");
+    }
+}

@@ -298,6 +298,7 @@ impl Stage {
         let queue = Arc::new(MessageQueue::new(
             writer,
             Arc::clone(&observer) as Arc<dyn Observer>,
+            floe_environment::Secrets::default(),
         ));
         queue.begin(meta);
         let model = Arc::new(Model {
