@@ -21,7 +21,6 @@ use serde::{Deserialize, Serialize};
 use crate::error::SandboxError;
 use crate::layer::Layer;
 use crate::reaper::Helper;
-use crate::waiting::{self, Input};
 
 /// A signal by its number, with the kernel's names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -245,18 +244,17 @@ pub(crate) fn wait_readable(socket: impl AsFd, patience: Option<Duration>) -> io
 pub struct Control {
     socket: OwnedFd,
     ended: OnceLock<Event>,
-    input: Input,
-    helper: Helper,
+    /// Collected when this is dropped.
+    _helper: Helper,
 }
 
 impl Control {
-    pub(crate) fn new(socket: OwnedFd, input: Input, helper: Helper) -> io::Result<Control> {
+    pub(crate) fn new(socket: OwnedFd, helper: Helper) -> io::Result<Control> {
         rustix::io::ioctl_fionbio(&socket, true)?;
         Ok(Control {
             socket,
             ended: OnceLock::new(),
-            input,
-            helper,
+            _helper: helper,
         })
     }
 
@@ -285,12 +283,6 @@ impl Control {
             Ok(Received::Message(..) | Received::End) | Err(_) => Event::SandboxEnded,
         };
         Some(self.ended.get_or_init(|| event).clone())
-    }
-
-    /// Whether some process of the command is blocked reading its standard input. A hint: where the kernel does not tell
-    /// it, the answer is no.
-    pub fn waits_for_input(&self) -> bool {
-        self.ended.get().is_none() && waiting::waits_for(&self.input, self.helper.id())
     }
 
     /// Waits until the command ends.

@@ -26,7 +26,6 @@ use crate::protected;
 use crate::reaper::Helper;
 use crate::survey::{self, Survey};
 use crate::view::{self, View};
-use crate::waiting::Input;
 
 /// How long the helper may take until the command runs; far beyond what a slow disk needs.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -244,12 +243,6 @@ impl Sandbox {
         let (Report::Ready(layers), mut descriptors, helper) = answer(&socket, helper)? else {
             return Err(unexpected());
         };
-        let input = match &pipes {
-            Some(pipes) => {
-                Input::pipe(&pipes.stdin.0).map_err(|errno| host("fstat")(errno.into()))?
-            }
-            None => Input::Terminal,
-        };
         let streams = match pipes {
             Some(Pipes {
                 stdin,
@@ -264,7 +257,7 @@ impl Sandbox {
         };
         self.remember(layers);
         let pid = helper.id();
-        let control = Control::new(socket, input, helper).map_err(host("ioctl(FIONBIO)"))?;
+        let control = Control::new(socket, helper).map_err(host("ioctl(FIONBIO)"))?;
         Ok(Child {
             streams,
             control,

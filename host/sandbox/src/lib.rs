@@ -26,7 +26,6 @@ mod secrets;
 mod survey;
 mod toolchains;
 mod view;
-mod waiting;
 mod worktree;
 
 pub use command::{Child, ConfinedCommand, Program, Streams};

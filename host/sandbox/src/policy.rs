@@ -3,9 +3,12 @@
 //! Plain data with safe defaults. It is resolved by the host before anything is spawned; a tool never passes one, and
 //! nothing here is read from the Workspace.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+
+use crate::SandboxError;
+use crate::pattern::Pattern;
 
 /// What a Session's commands may see, change and use.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -19,7 +22,7 @@ pub struct Policy {
     pub extra_read: Vec<PathBuf>,
     /// Further paths outside the Workspace that commands may read and change. `~` is the person's home.
     pub extra_write: Vec<PathBuf>,
-    /// Files of the Workspace whose content commands may not read, as `NAME`, `**/NAME` (both: at any depth) or
+    /// Files of the Workspace whose content commands and tools may not read, as `NAME`, `**/NAME` (both: at any depth) or
     /// `FOLDER/NAME` from the Workspace's root; `*` stands for anything but `/`.
     pub deny_read: Vec<String>,
     /// Paths of the Workspace that commands may not change, beside [`crate::PROTECTED`]; relative to its root.
@@ -42,6 +45,21 @@ impl Default for Policy {
             search: Search::default(),
             limits: Limits::default(),
         }
+    }
+}
+
+impl Policy {
+    /// What `deny_read` says of paths relative to the Workspace, for whoever reads it without a command.
+    ///
+    /// # Errors
+    ///
+    /// A pattern that could mean several things.
+    pub fn denies_reading(
+        &self,
+    ) -> Result<impl Fn(&Path) -> bool + Send + Sync + use<>, SandboxError> {
+        let patterns = self.deny_read.iter().map(|text| Pattern::parse(text));
+        let patterns = patterns.collect::<Result<Vec<_>, _>>()?;
+        Ok(move |path: &Path| patterns.iter().any(|pattern| pattern.matches(path)))
     }
 }
 

@@ -12,7 +12,6 @@ use rustix::io::Errno;
 
 use crate::error::SandboxError;
 use crate::links;
-use crate::pattern::Pattern;
 use crate::policy::{Policy, Search};
 
 /// What the search of a Workspace found.
@@ -26,11 +25,7 @@ pub(crate) struct Survey {
 
 /// Searches the Workspace, as far as the policy says.
 pub(crate) fn survey(workspace: &OwnedFd, policy: &Policy) -> Result<Survey, SandboxError> {
-    let patterns = policy
-        .deny_read
-        .iter()
-        .map(|text| Pattern::parse(text))
-        .collect::<Result<Vec<_>, _>>()?;
+    let denies_reading = policy.denies_reading()?;
     let mut found = Survey::default();
     found.repositories.insert(PathBuf::new());
     let mut entries = 0;
@@ -59,9 +54,7 @@ pub(crate) fn survey(workspace: &OwnedFd, policy: &Policy) -> Result<Survey, San
                 Some(FileType::Directory) if depth < policy.search.depth => {
                     waiting.push((path, depth + 1));
                 }
-                Some(FileType::RegularFile | FileType::Symlink)
-                    if patterns.iter().any(|pattern| pattern.matches(&path)) =>
-                {
+                Some(FileType::RegularFile | FileType::Symlink) if denies_reading(&path) => {
                     // A link is read by what it leads to.
                     if let Some((path, FileType::RegularFile)) = links::follow(workspace, &path).end
                     {

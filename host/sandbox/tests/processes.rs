@@ -189,22 +189,6 @@ fn input_is_read_until_its_end() {
 }
 
 #[test]
-fn a_command_that_waits_for_input_is_known_by_it() {
-    let session = Session::new();
-    let running = session.spawn("read a; sleep 100 | cat");
-    eventually("it waits", || running.control.waits_for_input());
-    running.write("go\n");
-    eventually("it goes on", || !running.control.waits_for_input());
-    running.control.kill();
-    running.finish();
-
-    let mut command = session.command("head -1");
-    command.terminal = Some((80, 24));
-    let child = session.sandbox.spawn(&command).unwrap();
-    eventually("it waits in a terminal", || child.control.waits_for_input());
-}
-
-#[test]
 fn a_signal_reaches_the_whole_group_of_the_command() {
     let session = Session::new();
     let running = session.spawn("trap 'echo INT; exit 9' INT; touch ready; sleep 100 & wait");

@@ -1,4 +1,4 @@
-//! The sandbox's helper as a program of its own, for the tests and benches of this crate.
+//! The sandbox's helper as a program of its own, for the tests of this crate.
 //!
 //! A product embeds the helper instead, by calling [`floe_sandbox::helper_main`] first in its own `main`.
 

@@ -17,16 +17,23 @@ use crate::policy::Limits;
 const READ_ONLY: [&str; 5] = ["sys", "sysrq-trigger", "irq", "bus", "fs"];
 
 /// What of `/proc` shows the kernel's or the machine's insides: hidden.
-const HIDDEN: [&str; 9] = [
+const HIDDEN: [&str; 16] = [
     "acpi",
     "asound",
+    "cmdline",
     "kcore",
     "keys",
+    "kmsg",
+    "kpagecgroup",
     "kpagecount",
+    "kpageflags",
     "latency_stats",
+    "pagetypeinfo",
     "sched_debug",
     "scsi",
+    "slabinfo",
     "timer_list",
+    "vmallocinfo",
 ];
 
 /// Mounts `/proc`, caps the namespace's processes through it, and seals what must not change any more.
