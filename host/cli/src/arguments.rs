@@ -125,6 +125,9 @@ pub(crate) struct Call {
     pub(crate) arguments: Option<String>,
     #[command(flatten)]
     pub(crate) session: SessionArguments,
+    /// The agent whose own list of tools is used
+    #[arg(long, value_name = "ID")]
+    pub(crate) agent: Option<AgentId>,
     /// Text for people, or one JSON message a line
     #[arg(long, value_name = "FORM", value_enum, default_value = "text")]
     pub(crate) output: OutputForm,
@@ -135,11 +138,15 @@ pub(crate) struct Call {
 #[command(after_help = "Examples:
   floe tools
   floe tools --toolset minimal
+  floe tools --max-permission read-only
   floe tools --output json | jq -r '.[].name'")]
 pub(crate) struct Tools {
     /// The tools to list
     #[arg(long, value_name = "SET", value_enum)]
     pub(crate) toolset: Option<ToolsetName>,
+    /// List what a Session with this cap has: none, read-only, write, execute, dangerous
+    #[arg(long, value_name = "LEVEL")]
+    pub(crate) max_permission: Option<Permission>,
     /// A table for people, or one JSON array
     #[arg(long, value_name = "FORM", value_enum, default_value = "text")]
     pub(crate) output: OutputForm,

@@ -6,14 +6,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use floe_environment::{Registry, Secrets, Surface};
-use floe_protocol::{ApprovalMode, Home, Permission};
+use floe_protocol::{AgentId, ApprovalMode, Home, Permission};
 use floe_runtime::{Runtime, RuntimeOptions};
 use floe_session::SessionOptions;
 use floe_workspace::Workspace;
 
 use crate::approval::{Person, Standing};
 use crate::arguments::SessionArguments;
-use crate::config::{Config, load};
+use crate::config::{AgentConfig, Config, load, load_agent};
 use crate::exit::Fault;
 use crate::terminal::{Interrupts, Screen};
 use crate::{built_in, home};
@@ -92,6 +92,20 @@ impl Setup {
             .allow
             .clone_from(&self.config.shell.env_allow);
         options
+    }
+
+    /// The file of an agent, the default one where none is named; one that is named must have a file.
+    pub(crate) fn agent(&self, named: Option<&AgentId>) -> Result<Option<AgentConfig>, Fault> {
+        let id = named.cloned().unwrap_or_default();
+        let agent =
+            load_agent(&self.home, &id).map_err(|faults| Fault::usage(faults.to_string()))?;
+        if agent.is_none() && named.is_some() {
+            return Err(Fault::usage(format!(
+                "There is no agent {id}: {} does not exist. Write that file, or leave --agent out.",
+                self.home.agent_config(&id).display()
+            )));
+        }
+        Ok(agent)
     }
 
     /// The keys that this process knows.

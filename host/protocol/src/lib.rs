@@ -1,5 +1,5 @@
 //! The data that every crate speaks: OmniMessages, tool definitions, permissions, stop reasons, identifiers and the layout
-//! of `FLOE_HOME`. Plain types with serde; this crate never touches a file, a socket or a clock other than to stamp a message.
+//! of `FLOE_HOME`, and how a text of others is made safe to show. Plain types with serde; this crate never touches a file, a socket or a clock other than to stamp a message.
 
 mod approval;
 mod event;
@@ -10,6 +10,7 @@ mod model_message;
 mod permission;
 mod stop_reason;
 mod tool;
+mod visible;
 
 pub use approval::{ApprovalDecision, ApprovalMode, DecidedBy, Decision, DecisionKind, Scope};
 pub use event::{EventMsg, TokenCount};
@@ -23,3 +24,4 @@ pub use tool::{
     DEFAULT_MAX_OUTPUT_LENGTH, DEFAULT_TIMEOUT_MS, Facts, ModelClass, ToolCall, ToolDefinition,
     Truncation,
 };
+pub use visible::{Keep, visible, visible_json};

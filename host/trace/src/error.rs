@@ -3,13 +3,13 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::visible::visible_path;
+use crate::show::{shown, shown_path};
 
 /// Why a Trace could not be written, found or read.
 #[derive(Debug, thiserror::Error)]
 pub enum TraceError {
     /// The operating system failed.
-    #[error("cannot {action} {}: {source}", visible_path(path))]
+    #[error("cannot {action} {}: {source}", shown_path(path))]
     Io {
         /// What was tried: `write`, `create`, ...
         action: &'static str,
@@ -32,14 +32,14 @@ pub enum TraceError {
     /// Another process writes this Trace.
     #[error(
         "{} is being written by another process; wait until its Session ends",
-        visible_path(path)
+        shown_path(path)
     )]
     InUse {
         /// The file.
         path: PathBuf,
     },
     /// No Session by that name.
-    #[error("no Trace of a Session `{}`; {}", crate::visible(id), existing(newest))]
+    #[error("no Trace of a Session `{}`; {}", shown(id), existing(newest))]
     NotFound {
         /// As it was asked for.
         id: String,
@@ -47,7 +47,7 @@ pub enum TraceError {
         newest: Vec<String>,
     },
     /// More than one Session begins so.
-    #[error("`{}` is the beginning of more than one Session: {}; give more of the name", crate::visible(id), matches.join(", "))]
+    #[error("`{}` is the beginning of more than one Session: {}; give more of the name", shown(id), matches.join(", "))]
     Ambiguous {
         /// As it was asked for.
         id: String,
@@ -57,7 +57,7 @@ pub enum TraceError {
     /// A head that is none.
     #[error(
         "`{}` is no hash of a record; a head has 64 hexadecimal digits",
-        crate::visible(head)
+        shown(head)
     )]
     BadHead {
         /// As it was given.
@@ -66,8 +66,8 @@ pub enum TraceError {
     /// A head file that cannot be understood.
     #[error(
         "{} is not the head of a Trace: {}; remove it to verify without it",
-        visible_path(path),
-        crate::visible(reason)
+        shown_path(path),
+        shown(reason)
     )]
     DamagedHead {
         /// The file.

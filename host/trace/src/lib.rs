@@ -20,7 +20,6 @@ mod regular;
 mod seal;
 mod show;
 mod verify;
-mod visible;
 mod writer;
 
 pub use error::TraceError;
@@ -30,5 +29,4 @@ pub use list::{TraceState, TraceSummary, list};
 pub use read::{ReadFault, Record, raw_lines, read};
 pub use show::show;
 pub use verify::{End, Fault, FaultKind, Verification, VerifyTarget, verify};
-pub use visible::visible;
 pub use writer::TraceWriter;

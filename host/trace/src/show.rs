@@ -1,8 +1,12 @@
 //! Records for a person at a terminal: one line each, and nothing in it that a terminal would obey.
 
-use floe_protocol::{Body, EventMsg, Facts, ModelMsg, OmniMessage, Role, SessionMeta};
+use std::path::Path;
 
-use crate::{Record, visible};
+use floe_protocol::{
+    Body, EventMsg, Facts, Keep, ModelMsg, OmniMessage, Role, SessionMeta, visible,
+};
+
+use crate::Record;
 
 /// The longest gist, in characters.
 const LONGEST: usize = 160;
@@ -21,12 +25,22 @@ pub fn show(record: &Record) -> String {
     .to_owned()
 }
 
+/// A text on one line, made visible.
+pub(crate) fn shown(text: &str) -> String {
+    visible(text, Keep::Nothing)
+}
+
+/// A path, made visible.
+pub(crate) fn shown_path(path: &Path) -> String {
+    shown(&path.to_string_lossy())
+}
+
 /// The beginning of a text, made visible.
 pub(crate) fn short(text: &str) -> String {
     let cut = text.char_indices().nth(LONGEST).map(|(end, _)| end);
     match cut {
-        Some(end) => format!("{}…", visible(&text[..end])),
-        None => visible(text),
+        Some(end) => format!("{}…", shown(&text[..end])),
+        None => shown(text),
     }
 }
 
@@ -280,7 +294,7 @@ mod tests {
             2026-11-30T09:00:00.000Z  text                user: mend it\n
             2026-11-30T09:00:00.000Z  tool_call           exec_command {"cmd":"make"}
             2026-11-30T09:00:00.000Z  approval_decision   deny exec_command by gate (allow-all), gate surface
-            2026-11-30T09:00:00.000Z  tool_call_output    failed, exit code 2: a\u{1b}[31mb
+            2026-11-30T09:00:00.000Z  tool_call_output    failed, exit code 2: a\x1b[31mb
             2026-11-30T09:00:00.000Z  token_usage         12 for this request, 30 so far
             2026-11-30T09:00:00.000Z  request_begin
             2026-11-30T09:00:00.000Z  trace_healed        ended a torn line of 41 bytes

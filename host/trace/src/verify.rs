@@ -10,7 +10,7 @@ use crate::files::{FileName, of_session};
 use crate::head::Head;
 use crate::read::open;
 use crate::seal::RecordHash;
-use crate::visible::visible_path;
+use crate::show::shown_path;
 use crate::{TraceError, find};
 
 /// What is verified.
@@ -73,7 +73,7 @@ impl fmt::Display for Fault {
         write!(
             f,
             "{}:{}: {}: {}",
-            visible_path(&self.file),
+            shown_path(&self.file),
             self.line,
             self.kind,
             self.detail

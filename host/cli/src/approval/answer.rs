@@ -59,9 +59,10 @@ pub(crate) fn ask(
     lines: &mut impl Lines,
     mut show: impl FnMut(&str),
 ) -> Answer {
-    lines.discard_typed();
     show(question);
     show(offer.prompt());
+    // Only now: a long question takes a while to be shown, and nobody has read it before.
+    lines.discard_typed();
     loop {
         match lines.next_line() {
             Line::Text(line) => match line.trim().to_ascii_lowercase().as_str() {

@@ -21,31 +21,53 @@ pub(crate) struct Standing {
     pub(crate) asked_by: String,
 }
 
-/// The question, without the line that waits for the answer.
-pub(crate) fn render(question: &Question, standing: &Standing, paint: Paint) -> String {
-    let mut text = subject(question, paint);
+/// More rows than this may not be on the screen any more when the question waits.
+const ROWS_IN_SIGHT: usize = 12;
+/// The width of a row's label.
+const LABEL: usize = 11;
+
+/// The question, without the line that waits for the answer, for a terminal of so many columns. No line of it is longer: a terminal
+/// goes on at the left edge, where the words of a model could pass for the question's own.
+pub(crate) fn render(
+    question: &Question,
+    standing: &Standing,
+    paint: Paint,
+    columns: usize,
+) -> String {
+    let mut text = subject(question, paint, columns);
+    let above = text.lines().count();
     text.push('\n');
-    for (label, value) in rows(question, standing) {
-        let label = paint.paint(Style::Quiet, format!("{label:<11}"));
+    let mut rows = rows(question, standing);
+    if above > ROWS_IN_SIGHT {
+        rows.insert(0, ("length", format!("{above} lines; scroll up to read all")));
+    }
+    for (label, value) in rows {
+        let label = paint.paint(Style::Quiet, format!("{label:<LABEL$}"));
         let value = visible(&value, Keep::Nothing);
         let style = if value.contains("UNCONFINED") {
             Style::Bad
         } else {
             Style::Plain
         };
-        // Writing to a String cannot fail.
-        let _ = writeln!(text, "  {label}{}", paint.paint(style, value));
+        for (index, part) in folded(&value, columns, 2 + LABEL).into_iter().enumerate() {
+            let part = paint.paint(style, part);
+            // Writing to a String cannot fail.
+            let _ = match index {
+                0 => writeln!(text, "  {label}{part}"),
+                _ => writeln!(text, "  {:LABEL$}{part}", ""),
+            };
+        }
     }
     text
 }
 
 /// What would happen.
-fn subject(question: &Question, paint: Paint) -> String {
+fn subject(question: &Question, paint: Paint, columns: usize) -> String {
     let tool = paint.paint(Style::Name, visible(&question.tool, Keep::Nothing));
     match &question.action {
         Action::Command { text, .. } => format!(
             "\n{tool} asks to run this command:\n\n{}",
-            quoted(text, paint)
+            quoted(text, paint, columns)
         ),
         Action::Input { process_id, text } => {
             let process = visible(process_id, Keep::Nothing);
@@ -54,25 +76,50 @@ fn subject(question: &Question, paint: Paint) -> String {
             } else {
                 format!(
                     "\n{tool} asks to type this into {process}:\n\n{}",
-                    quoted(text, paint)
+                    quoted(text, paint, columns)
                 )
             }
         }
         Action::Arguments(arguments) => {
             format!(
                 "\n{tool} asks to run with these arguments:\n\n{}",
-                quoted(arguments, paint)
+                quoted(arguments, paint, columns)
             )
         }
     }
 }
 
-/// Text behind a bar on each line, so that nothing in it can pass for the question.
-fn quoted(text: &str, paint: Paint) -> String {
-    let bar = paint.paint(Style::Warning, "|");
-    text.split('\n')
-        .map(|line| format!("  {bar} {}\n", visible(line, Keep::Nothing)))
-        .collect()
+/// Text behind a bar on each line, so that nothing in it can pass for the question. Behind a colon a line goes on.
+fn quoted(text: &str, paint: Paint, columns: usize) -> String {
+    let mut quoted = String::new();
+    for line in text.split('\n') {
+        let line = visible(line, Keep::Nothing);
+        for (index, part) in folded(&line, columns, 4).into_iter().enumerate() {
+            let bar = paint.paint(Style::Warning, if index == 0 { "|" } else { ":" });
+            let _ = writeln!(quoted, "  {bar} {part}");
+        }
+    }
+    quoted
+}
+
+/// The parts of a line that fit beside an indentation. Whatever is not ASCII counts as two columns, which is the most it takes.
+fn folded(line: &str, columns: usize, indentation: usize) -> Vec<&str> {
+    /// Room enough to read, and too little to draw anything with.
+    const LEAST: usize = 8;
+    // The last column stays free: some terminals go on as soon as it is filled.
+    let room = columns.saturating_sub(indentation + 1).max(LEAST);
+    let mut parts = Vec::new();
+    let (mut start, mut width) = (0, 0);
+    for (position, character) in line.char_indices() {
+        let wide = if character.is_ascii() { 1 } else { 2 };
+        if width + wide > room {
+            parts.push(&line[start..position]);
+            (start, width) = (position, 0);
+        }
+        width += wide;
+    }
+    parts.push(&line[start..]);
+    parts
 }
 
 fn rows(question: &Question, standing: &Standing) -> Vec<(&'static str, String)> {
@@ -218,7 +265,8 @@ mod tests {
     }
 
     fn shows(question: &Question, expected: Expect) {
-        expected.assert_eq(&render(question, &standing(), Paint::PLAIN));
+        // Wide enough that no line of the card itself goes on.
+        expected.assert_eq(&render(question, &standing(), Paint::PLAIN, 120));
     }
 
     #[test]
@@ -441,5 +489,35 @@ mod tests {
               because    the approval mode is always-ask
         "#]],
         );
+    }
+
+    #[test]
+    fn a_long_line_never_reaches_the_left_edge_of_the_terminal() {
+        let fake = format!("ls{}  may reach  nothing{}\u{4e00}\u{202e}", " ".repeat(74), "x".repeat(300));
+        let mut question = command(&fake);
+        if let Action::Command { working_directory, .. } = &mut question.action {
+            working_directory.clone_from(&fake);
+        }
+        for columns in [1, 20, 80, 200] {
+            let card = render(&question, &standing(), Paint::PLAIN, columns);
+            for line in card.lines().filter(|line| !line.is_empty()) {
+                assert!(line.starts_with("  ") || line.starts_with("exec_command"), "{line}");
+                assert!(columns < 80 || line.chars().count() < columns, "{columns}: {line}");
+            }
+            let told: String = card
+                .lines()
+                .filter_map(|line| line.strip_prefix("  | ").or(line.strip_prefix("  : ")))
+                .collect();
+            assert_eq!(told, visible(&fake, Keep::Nothing), "nothing is left out");
+        }
+    }
+
+    #[test]
+    fn a_long_command_says_how_long_it_is_beside_the_answer() {
+        let card = render(&command(&"true\n".repeat(5000)), &standing(), Paint::PLAIN, 80);
+        let rows = &card[card.rfind("| \n").unwrap()..];
+        assert!(rows.contains("  length     5004 lines; scroll up to read all\n"), "{rows}");
+        let card = render(&command("true"), &standing(), Paint::PLAIN, 80);
+        assert!(!card.contains("  length"), "{card}");
     }
 }

@@ -8,6 +8,7 @@ use async_trait::async_trait;
 use floe_environment::{Answer, Approver, Question};
 use floe_protocol::DecidedBy;
 use rustix::pipe::{PipeFlags, pipe_with};
+use rustix::termios::tcgetwinsize;
 use tokio::sync::Mutex;
 
 use super::answer::{Offer, ask};
@@ -57,7 +58,12 @@ impl Approver for Person {
                 return Answer::Unavailable(format!("the terminal cannot be read: {error}"));
             }
         };
-        let text = render(question, &self.standing, self.screen.aside_paint());
+        let text = render(
+            question,
+            &self.standing,
+            self.screen.aside_paint(),
+            columns(),
+        );
         let (screen, offer) = (Arc::clone(&self.screen), self.offer);
         // Held outside the thread: dropping this future closes the question, and the thread ends by itself.
         let mut open = Open {
@@ -100,4 +106,12 @@ impl Drop for Open {
     fn drop(&mut self) {
         self.interrupts.close_question();
     }
+}
+
+/// The width of the terminal that questions are shown on.
+fn columns() -> usize {
+    /// Where the terminal does not know.
+    const USUAL: u16 = 80;
+    let known = tcgetwinsize(io::stderr()).map_or(0, |size| size.ws_col);
+    usize::from(if known == 0 { USUAL } else { known })
 }

@@ -9,6 +9,7 @@ use floe_session::{Observer, Session};
 
 use super::{say_ended_commands, say_trace_fault};
 use crate::arguments::{Call, OutputForm};
+use crate::config::AgentConfig;
 use crate::exit::{Ending, Fault, Status};
 use crate::rendering::{CallPrinter, JsonLines};
 use crate::setup::{Setup, registry};
@@ -20,21 +21,31 @@ const MAX_ARGUMENT_BYTES: u64 = 64 << 20;
 /// Calls the tool.
 pub(crate) fn execute(arguments: &Call) -> Ending {
     let setup = Setup::new(&arguments.session, |config| config.surfaces.call)?;
+    let agent = match &arguments.agent {
+        Some(named) => setup.agent(Some(named))?,
+        None => None,
+    };
     let tool_arguments = read_arguments(arguments.arguments.as_deref())?;
-    super::host()?.block_on(call(arguments, &tool_arguments, setup))
+    super::host()?.block_on(call(arguments, &tool_arguments, agent, setup))
 }
 
-async fn call(arguments: &Call, tool_arguments: &str, setup: Setup) -> Ending {
+async fn call(
+    arguments: &Call,
+    tool_arguments: &str,
+    agent: Option<AgentConfig>,
+    setup: Setup,
+) -> Ending {
     // One call needs no pool: reserving one takes longer than what it saves.
     let registry = registry(None)?;
     let mut options = setup.options(registry, Surface::Call, "you, with floe call".into(), false);
     options.source = Some(Source::Call);
-    options.selection = Selection::Toolset(
-        arguments
-            .session
-            .toolset
-            .map_or(Toolset::All, Toolset::from),
-    );
+    options.agent = arguments.agent.clone().unwrap_or_default();
+    let entries = agent.as_ref().and_then(AgentConfig::builtin);
+    options.selection = match (arguments.session.toolset, entries) {
+        (Some(toolset), _) => Selection::Toolset(toolset.into()),
+        (None, Some(entries)) => Selection::Entries(entries.to_vec()),
+        (None, None) => Selection::Toolset(Toolset::All),
+    };
     options.observer = match arguments.output {
         OutputForm::Text => Arc::new(Shown {
             printer: Mutex::default(),

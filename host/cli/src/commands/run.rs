@@ -8,7 +8,7 @@ use floe_session::{Observer, RunEnd, Session};
 
 use super::{say_ended_commands, say_trace_fault};
 use crate::arguments::{OutputForm, Run};
-use crate::config::{AgentConfig, load_agent};
+use crate::config::AgentConfig;
 use crate::exit::{Ending, Fault, Status};
 use crate::model::{self, Chosen, Sources};
 use crate::rendering::{JsonLines, RunPrinter, footer};
@@ -22,7 +22,7 @@ const POOL: u32 = 64;
 pub(crate) fn execute(arguments: &Run) -> Ending {
     let setup = Setup::new(&arguments.session, |config| config.surfaces.run)?;
     let agent_id = arguments.agent.clone().unwrap_or_default();
-    let agent = agent(&setup, &agent_id, arguments.agent.is_some())?;
+    let agent = setup.agent(arguments.agent.as_ref())?;
     let environment = std::env::var("FLOE_MODEL").ok();
     // The driver of a service needs the async runtime for its client.
     let host = super::host()?;
@@ -37,18 +37,6 @@ pub(crate) fn execute(arguments: &Run) -> Ending {
         })?
     };
     host.block_on(run(arguments, setup, agent_id, agent, model))
-}
-
-/// The agent's file; one that was named must have one.
-fn agent(setup: &Setup, id: &AgentId, named: bool) -> Result<Option<AgentConfig>, Fault> {
-    let agent = load_agent(&setup.home, id).map_err(|faults| Fault::usage(faults.to_string()))?;
-    if agent.is_none() && named {
-        return Err(Fault::usage(format!(
-            "There is no agent {id}: {} does not exist. Write that file, or leave --agent out.",
-            setup.home.agent_config(id).display()
-        )));
-    }
-    Ok(agent)
 }
 
 async fn run(

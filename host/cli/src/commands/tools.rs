@@ -7,7 +7,7 @@ use floe_environment::{
     CallSite, Environment, EnvironmentOptions, HostsFactory, MessageSink, Selection, Surface,
     ToolListing,
 };
-use floe_protocol::OmniMessage;
+use floe_protocol::{OmniMessage, Permission};
 use floe_runtime::{Hosts, Runtime, RuntimeOptions};
 
 use crate::arguments::{OutputForm, Tools};
@@ -24,7 +24,9 @@ pub(crate) fn execute(arguments: &Tools) -> Ending {
     let config = config::load(&home, None).map_err(|faults| Fault::usage(faults.to_string()))?;
     let toolset = arguments.toolset.unwrap_or(config.toolset);
     let host = super::host()?;
-    let listing = host.block_on(async { listing(Selection::Toolset(toolset.into())) })?;
+    let listing = host.block_on(async {
+        listing(Selection::Toolset(toolset.into()), arguments.max_permission)
+    })?;
     let screen = Screen::of_process();
     match arguments.output {
         OutputForm::Json => {
@@ -35,13 +37,16 @@ pub(crate) fn execute(arguments: &Tools) -> Ending {
         }
         OutputForm::Text => screen.result(&rendering::tools(&listing, screen.result_paint())),
     }
-    if listing.is_empty() {
+    if listing.is_empty() && arguments.max_permission.is_none() {
         screen.aside(built_in::MISSING);
     }
     Ok(Status::Completed)
 }
 
-fn listing(selection: Selection) -> Result<Vec<ToolListing>, Fault> {
+fn listing(
+    selection: Selection,
+    max_permission: Option<Permission>,
+) -> Result<Vec<ToolListing>, Fault> {
     let runtime = Runtime::new(RuntimeOptions {
         pool: None,
         ..RuntimeOptions::new(tokio::runtime::Handle::current())
@@ -50,6 +55,7 @@ fn listing(selection: Selection) -> Result<Vec<ToolListing>, Fault> {
     let registry = Arc::new(built_in::registry(&runtime)?);
     let environment = Environment::new(EnvironmentOptions {
         selection,
+        max_permission,
         surface: Surface::Call,
         ..EnvironmentOptions::new(
             String::new(),

@@ -3,12 +3,11 @@
 mod interrupt;
 mod screen;
 mod style;
-mod visible;
 
+pub(crate) use floe_protocol::{Keep, visible};
 pub(crate) use interrupt::{Interrupts, Pressed};
 pub(crate) use screen::Screen;
 pub(crate) use style::{Paint, Style};
-pub(crate) use visible::{Keep, visible};
 
 #[cfg(test)]
 pub(crate) use screen::tests::{

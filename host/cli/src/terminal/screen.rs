@@ -9,7 +9,6 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio_util::sync::CancellationToken;
 
-use super::visible::visible_json;
 use super::{Keep, Paint, visible};
 
 /// Where text goes.
@@ -103,7 +102,7 @@ impl Screen {
     /// JSON, to standard output: as it is, or with the same value made visible where that is a terminal.
     pub(crate) fn json_result(&self, json: &str) {
         if self.result_is_terminal {
-            self.result(&visible_json(json));
+            self.result(&floe_protocol::visible_json(json));
         } else {
             self.result(json);
         }

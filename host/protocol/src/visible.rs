@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 /// Which characters may stay as they are beside the printable ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Keep {
+pub enum Keep {
     /// Line feeds and tabs: running text.
     LinesAndTabs,
     /// Nothing: one value on one line.
@@ -13,7 +13,7 @@ pub(crate) enum Keep {
 }
 
 /// `text` with every control, bidirectional and invisible character written as an escape.
-pub(crate) fn visible(text: &str, keep: Keep) -> String {
+pub fn visible(text: &str, keep: Keep) -> String {
     let mut shown = String::with_capacity(text.len());
     for character in text.chars() {
         push(&mut shown, character, keep);
@@ -23,7 +23,7 @@ pub(crate) fn visible(text: &str, keep: Keep) -> String {
 
 /// JSON text with every hazardous character, which can only stand in a string of it, written as JSON writes it: the same
 /// value, safe to show.
-pub(crate) fn visible_json(json: &str) -> String {
+pub fn visible_json(json: &str) -> String {
     let mut shown = String::with_capacity(json.len());
     for character in json.chars() {
         if character != '\n' && is_hazardous(character) {
@@ -88,8 +88,23 @@ mod tests {
     use super::*;
 
     #[test]
+    fn what_has_no_width_and_could_carry_hidden_text_is_shown_as_an_escape() {
+        for hidden in [
+            '\u{34f}',
+            '\u{3164}',
+            '\u{fe01}',
+            '\u{fff0}',
+            '\u{e0041}',
+            '\u{e0100}',
+        ] {
+            let shown = format!("\\u{{{:x}}}", u32::from(hidden));
+            assert_eq!(visible(&hidden.to_string(), Keep::Nothing), shown);
+        }
+    }
+
+    #[test]
     fn plain_text_in_any_script_stays_as_it_is() {
-        let text = "cargo test — naïve 日本語 🦀\n\tnext";
+        let text = "cargo test — naïve 日本語 ❤️ שלום 🦀\n\tnext";
         assert_eq!(visible(text, Keep::LinesAndTabs), text);
     }
 
