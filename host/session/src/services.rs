@@ -165,3 +165,42 @@ impl Observe for CommandEvents {
         self.warn("command_ended", message);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use floe_environment::Secrets;
+    use floe_protocol::AgentId;
+    use floe_trace::TraceWriter;
+
+    use super::*;
+    use crate::observer::Unobserved;
+
+    #[tokio::test]
+    async fn what_no_command_may_read_no_tool_reads_either() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join("project")).unwrap();
+        std::fs::write(folder.path().join("project/.env"), "KEY=1").unwrap();
+        std::fs::write(folder.path().join("project/main.rs"), "fn").unwrap();
+        let workspace = Workspace::open(&folder.path().join("project")).unwrap();
+        let home = Home::new(folder.path().join("home"));
+        let session = SessionId::generate();
+        let writer = TraceWriter::create(&home, &AgentId::default(), &session);
+        let queue = Arc::new(MessageQueue::new(
+            writer,
+            Arc::new(Unobserved),
+            Secrets::default(),
+        ));
+        let commands = CommandServices {
+            policy: Policy::default(),
+            unconfined: false,
+            helper: None,
+            environment: floe_command::EnvironmentOptions::default(),
+        };
+        let folders = Folders::new(&home, &session);
+        let services = Services::new(&workspace, folders, commands, &queue).unwrap();
+        let reader = &services.hosts.workspace;
+        let error = reader.read_range(".env", 0, 9).await.unwrap_err();
+        assert_eq!(error.code, "denied");
+        assert!(reader.read_range("main.rs", 0, 9).await.is_ok());
+    }
+}

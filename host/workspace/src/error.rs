@@ -26,6 +26,12 @@ pub enum WorkspaceError {
         /// Relative to the Workspace.
         path: String,
     },
+    /// The operator keeps its content from tools.
+    #[error("The content of \"{path}\" is hidden from tools by the setting deny_read.")]
+    Hidden {
+        /// Relative to the Workspace.
+        path: String,
+    },
     /// A file was needed.
     #[error("\"{path}\" is a directory; name a file.")]
     IsDirectory {
@@ -74,7 +80,7 @@ impl WorkspaceError {
         match self {
             WorkspaceError::Outside { .. } => "outside-workspace",
             WorkspaceError::NotFound { .. } => "not-found",
-            WorkspaceError::Denied { .. } => "denied",
+            WorkspaceError::Denied { .. } | WorkspaceError::Hidden { .. } => "denied",
             WorkspaceError::IsDirectory { .. } => "is-directory",
             WorkspaceError::NotDirectory { .. } => "not-directory",
             WorkspaceError::SpecialFile { .. } => "not-a-file",
@@ -91,6 +97,7 @@ impl WorkspaceError {
                 Some("Use a path relative to the Workspace, or one that starts with /workspace/.")
             }
             WorkspaceError::NotFound { .. } => Some("List the directory to see what is there."),
+            WorkspaceError::Hidden { .. } => Some("Ask the person for what you need of it."),
             WorkspaceError::IsDirectory { .. } => Some("List it to see its files."),
             _ => None,
         }

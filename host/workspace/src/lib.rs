@@ -12,6 +12,7 @@ mod entry;
 mod error;
 #[cfg(test)]
 mod fixture;
+mod hidden;
 mod links;
 mod listing;
 mod location;

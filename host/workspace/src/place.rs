@@ -8,7 +8,7 @@ use rustix::fs::{self, CWD, Mode, OFlags};
 use rustix::io::Errno;
 
 use crate::links;
-use crate::open::open_beneath;
+use crate::open::{open_beneath, proc_path};
 use crate::relative_path::strip_parts;
 use crate::{RelativePath, Workspace, WorkspaceError};
 
@@ -104,6 +104,19 @@ impl Place<'_> {
             tree: self.tree,
             path,
         }
+    }
+
+    /// True in the Workspace, false in a mount.
+    pub(crate) fn is_in_workspace(&self) -> bool {
+        matches!(self.tree, Tree::Workspace(_))
+    }
+
+    /// The path inside the tree at which something that was opened stands now, links followed; none where it cannot be told.
+    pub(crate) fn path_of(&self, opened: BorrowedFd<'_>) -> Option<PathBuf> {
+        let path = |opened| std::fs::read_link(proc_path(opened)).ok();
+        let tree = path(self.directory().ok()?)?;
+        let inside = path(opened)?.strip_prefix(tree).ok()?.to_owned();
+        Some(inside)
     }
 
     /// Opens it, beneath its tree.

@@ -68,6 +68,7 @@ impl Workspace {
         let failed = |errno| WorkspaceError::from_errno(errno, path, &shown);
         let named = place.open(OFlags::PATH).map_err(failed)?;
         require_regular(&fstat(&named).map_err(failed)?, &shown)?;
+        self.require_shown(&place, named.as_fd())?;
         let file = reopen(named.as_fd()).map_err(failed)?;
         let stat = fstat(&file).map_err(failed)?;
         require_regular(&stat, &shown)?;

@@ -7,6 +7,7 @@ use std::sync::{Arc, OnceLock};
 use rustix::fs::{self, AtFlags, CWD, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
+use crate::hidden::Hidden;
 use crate::open::{open_beneath, proc_path};
 use crate::place::{Mount, Root};
 use crate::{OpenError, RelativePath};
@@ -16,6 +17,7 @@ use crate::{OpenError, RelativePath};
 pub struct Workspace {
     pub(crate) root: Arc<Root>,
     pub(crate) mounts: Vec<Arc<Mount>>,
+    pub(crate) hidden: Option<Hidden>,
 }
 
 impl Workspace {
@@ -54,6 +56,7 @@ impl Workspace {
                 canonical_path,
             }),
             mounts: Vec::new(),
+            hidden: None,
         })
     }
 
