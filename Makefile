@@ -100,7 +100,7 @@ bench: components guests ## Measures, beside the goals.
 	@cargo build --quiet --release $(WORKSPACE) --bin floe
 	@cargo bench --quiet $(WORKSPACE) --bench figures --no-run
 	$(call say,bench: measuring)
-	@cargo bench --quiet $(WORKSPACE) --bench figures -- --noplot
+	@cargo bench --quiet $(WORKSPACE) --bench figures -- --noplot --quiet
 
 install: components ## Installs the binary with cargo, optimised.
 	@cargo install --quiet --locked --path host/cli --features embed
