@@ -152,19 +152,31 @@ pub trait Observe: Send + Sync + 'static {
     /// These paths of the Workspace have appeared since the first command, and what they say is obeyed outside the
     /// sandbox, by git, editors or agents.
     fn appeared(&self, paths: &[PathBuf]) {
-        let names: Vec<_> = paths
-            .iter()
-            .map(|path| format!("{:?}", path.display().to_string()))
-            .collect();
-        self.warning(&format!(
-            "{} appeared in the Workspace, and programs outside the sandbox may obey what it says; look at it before \
-             you use git, an editor or an agent there",
-            names.join(", ")
-        ));
+        self.warning(&appeared_message(paths));
     }
 
     /// A command has ended that was kept with `announce_end`, and was neither killed nor read to its end.
     fn ended(&self, command: EndedCommand);
+}
+
+/// Names the uppermost of `paths`: a command that makes many does not hide what matters most among them.
+fn appeared_message(paths: &[PathBuf]) -> String {
+    const NAMED: usize = 10;
+    let mut paths: Vec<_> = paths.iter().collect();
+    paths.sort_by_key(|path| (path.components().count(), *path));
+    let mut names: Vec<_> = paths
+        .iter()
+        .take(NAMED)
+        .map(|path| format!("{:?}", path.to_string_lossy()))
+        .collect();
+    if paths.len() > NAMED {
+        names.push(format!("{} more", paths.len() - NAMED));
+    }
+    format!(
+        "{} appeared in the Workspace, and programs outside the sandbox may obey what it says; look at it before you \
+         use git, an editor or an agent there",
+        names.join(", ")
+    )
 }
 
 /// Tells nobody but the log.
@@ -196,6 +208,15 @@ mod tests {
         assert!(long.ends_with('…'));
         let exact = CommandSpec::shell("x".repeat(120)).label();
         assert_eq!(exact, "x".repeat(120));
+    }
+
+    #[test]
+    fn of_many_things_that_appeared_the_uppermost_are_named_with_what_they_hide_made_visible() {
+        let many = (0..300).map(|number| PathBuf::from(format!(".git/worktrees/{number}/gitdir")));
+        let paths: Vec<_> = many.chain([".vscode\n\u{202e}".into()]).collect();
+        let message = appeared_message(&paths);
+        assert!(message.starts_with(r#"".vscode\n\u{202e}", ".git/worktrees/0/gitdir", "#));
+        assert!(message.contains(", 291 more appeared in the Workspace, "));
     }
 
     #[test]

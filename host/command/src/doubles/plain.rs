@@ -37,9 +37,7 @@ impl Launch for Plain {
             Program::Shell { script } => {
                 // Signals at their defaults, whatever started the tests: a shell cannot trap one that it inherits as ignored.
                 let mut process = Command::new("/usr/bin/env");
-                process
-                    .args(["--default-signal", "bash", "-c"])
-                    .arg(script);
+                process.args(["--default-signal", "bash", "-c"]).arg(script);
                 process
             }
             Program::Exec { program, args } => {
