@@ -218,3 +218,50 @@ fn interrupt(pid: u32) {
     let pid = rustix::process::Pid::from_raw(i32::try_from(pid).unwrap()).unwrap();
     rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
 }
+
+/// An agent whose command tool keeps ten characters and has 200 ms.
+fn strict_agent(place: &Place) {
+    place.file(
+        "state/agents/strict/system_config.yaml",
+        "system_prompt: x\ntools:\n  builtin:\n    - name: exec_command\n      description: Runs.\n      permission: execute\n      \
+         maxOutputLength: 10\n      timeoutMs: 200\n      parameters: {type: object, properties: {cmd: {type: string}, yield_time_ms: {type: integer}}, required: [cmd]}\n",
+    );
+}
+
+#[test]
+fn an_agents_entry_sets_the_limits_of_its_tool_for_a_run_and_for_a_call() {
+    let place = Place::new();
+    strict_agent(&place);
+    let call =
+        |arguments: &str| place.floe(&["call", "exec_command", arguments, "--agent", "strict"]);
+    let cut = call(r#"{"cmd":"printf 0123456789A; exit 3"}"#);
+    assert_eq!(
+        cut.expect(1).stdout,
+        "0123456789\n[output truncated: exceeded 10 chars]\n[exit code: 3]\n"
+    );
+    let late = call(r#"{"cmd":"printf begin; sleep 60","yield_time_ms":60000}"#);
+    assert_eq!(
+        late.expect(1).stdout,
+        "begin\n[tool timeout: exceeded 200ms]\n"
+    );
+    place
+        .floe(&["call", "list", "{}", "--agent", "strict"])
+        .expect(1);
+
+    let script = place.file(
+        "script.yaml",
+        "turns:\n  - tool_calls: [{name: exec_command, arguments: {cmd: 'printf begin; sleep 60', yield_time_ms: 60000}}]\n  \
+         - {expect: ['^begin\\n\\[tool timeout: exceeded 200ms\\]$'], text: x}\n",
+    );
+    let model = format!("script:{}", script.display());
+    place
+        .floe(&["run", "-m", "x", "--model", &model, "--agent", "strict"])
+        .expect(0);
+}
+
+#[test]
+fn an_agent_that_is_named_and_has_no_file_is_a_usage_error() {
+    Place::new()
+        .floe(&["call", "list", "{}", "--agent", "nobody"])
+        .expect_usage(&["There is no agent nobody", "system_config.yaml"]);
+}

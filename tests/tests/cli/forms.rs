@@ -158,3 +158,13 @@ fn what_is_no_terminal_gets_no_colour() {
         );
     }
 }
+
+#[test]
+fn a_tool_above_the_cap_is_not_listed() {
+    let place = Place::new();
+    let listed = place.floe(&["tools", "--max-permission", "read-only", "--output", "json"]);
+    let listed = listed.expect(0).json();
+    let tools = listed.as_array().unwrap();
+    assert!(tools.iter().any(|tool| tool["name"] == "file_read"));
+    assert!(tools.iter().all(|tool| tool["permission"] == "read-only"));
+}

@@ -8,6 +8,7 @@ mod bad_input;
 mod calls;
 mod conversations;
 mod forms;
+mod secrets;
 mod support;
 mod terminal;
 mod traces;
