@@ -39,7 +39,10 @@ pub(crate) fn render(
     text.push('\n');
     let mut rows = rows(question, standing);
     if above > ROWS_IN_SIGHT {
-        rows.insert(0, ("length", format!("{above} lines; scroll up to read all")));
+        rows.insert(
+            0,
+            ("length", format!("{above} lines; scroll up to read all")),
+        );
     }
     for (label, value) in rows {
         let label = paint.paint(Style::Quiet, format!("{label:<LABEL$}"));
@@ -493,16 +496,29 @@ mod tests {
 
     #[test]
     fn a_long_line_never_reaches_the_left_edge_of_the_terminal() {
-        let fake = format!("ls{}  may reach  nothing{}\u{4e00}\u{202e}", " ".repeat(74), "x".repeat(300));
+        let fake = format!(
+            "ls{}  may reach  nothing{}\u{4e00}\u{202e}",
+            " ".repeat(74),
+            "x".repeat(300)
+        );
         let mut question = command(&fake);
-        if let Action::Command { working_directory, .. } = &mut question.action {
+        if let Action::Command {
+            working_directory, ..
+        } = &mut question.action
+        {
             working_directory.clone_from(&fake);
         }
         for columns in [1, 20, 80, 200] {
             let card = render(&question, &standing(), Paint::PLAIN, columns);
             for line in card.lines().filter(|line| !line.is_empty()) {
-                assert!(line.starts_with("  ") || line.starts_with("exec_command"), "{line}");
-                assert!(columns < 80 || line.chars().count() < columns, "{columns}: {line}");
+                assert!(
+                    line.starts_with("  ") || line.starts_with("exec_command"),
+                    "{line}"
+                );
+                assert!(
+                    columns < 80 || line.chars().count() < columns,
+                    "{columns}: {line}"
+                );
             }
             let told: String = card
                 .lines()
@@ -514,9 +530,17 @@ mod tests {
 
     #[test]
     fn a_long_command_says_how_long_it_is_beside_the_answer() {
-        let card = render(&command(&"true\n".repeat(5000)), &standing(), Paint::PLAIN, 80);
+        let card = render(
+            &command(&"true\n".repeat(5000)),
+            &standing(),
+            Paint::PLAIN,
+            80,
+        );
         let rows = &card[card.rfind("| \n").unwrap()..];
-        assert!(rows.contains("  length     5004 lines; scroll up to read all\n"), "{rows}");
+        assert!(
+            rows.contains("  length     5004 lines; scroll up to read all\n"),
+            "{rows}"
+        );
         let card = render(&command("true"), &standing(), Paint::PLAIN, 80);
         assert!(!card.contains("  length"), "{card}");
     }
