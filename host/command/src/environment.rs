@@ -193,8 +193,10 @@ pub(crate) async fn find_base(
     let (identity, sandbox) = found.await.unwrap_or_default();
     let login = login::environment(options, &sandbox, launcher, limits, runtime).await;
     let login = login.unwrap_or_else(|fault| {
+        let fault = fault.to_string();
         observer.warning(&format!(
-            "{fault}; commands use the PATH of the host instead"
+            "{}; commands use the PATH of the host instead",
+            fault.trim_end_matches('.')
         ));
         options.of_host()
     });

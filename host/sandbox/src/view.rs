@@ -58,6 +58,7 @@ pub(crate) fn compose(options: &SandboxOptions) -> Result<View, SandboxError> {
         entries: Vec::new(),
         writable: Vec::new(),
         shown: Vec::new(),
+        hidden: Vec::new(),
         aliases: 0,
     };
     composer.system()?;
@@ -84,6 +85,7 @@ pub(crate) fn compose(options: &SandboxOptions) -> Result<View, SandboxError> {
     }
     let workspace = composer.workspace();
     composer.alias(&workspace);
+    hold_in_masks(&mut composer.entries, &workspace);
     Ok(View {
         entries: composer.entries,
         workspace,
@@ -143,6 +145,8 @@ struct Composer<'a> {
     writable: Vec<Bytes>,
     /// Host paths that are in the view already, with all below them.
     shown: Vec<PathBuf>,
+    /// What of the system's folders is masked.
+    hidden: Vec<PathBuf>,
     /// Where among the entries the aliases of private folders belong: before all that could cover them.
     aliases: usize,
 }
@@ -165,8 +169,9 @@ impl Composer<'_> {
             }
             self.shown.push(path.to_owned());
         }
+        self.hidden = secrets::find()?;
         self.entries
-            .extend(secrets::find()?.iter().map(|path| mask(path)));
+            .extend(self.hidden.iter().map(|path| mask(path)));
         if let Some(home) = self
             .options
             .person_home
@@ -230,7 +235,8 @@ impl Composer<'_> {
     }
 
     fn is_shown(&self, path: &Path) -> bool {
-        self.shown.iter().any(|shown| path.starts_with(shown))
+        let within = |folders: &[PathBuf]| folders.iter().any(|folder| path.starts_with(folder));
+        within(&self.shown) && !within(&self.hidden)
     }
 
     /// Shows a path of the host at the same path, and where links led to it as well.
@@ -305,6 +311,32 @@ impl Composer<'_> {
             self.writable.push(place.as_path().into());
         }
         place
+    }
+}
+
+/// A hidden folder in which something else is to be seen becomes an empty one of the command's own, where that finds a
+/// place.
+fn hold_in_masks(entries: &mut [Entry], workspace: &Path) {
+    let mut below = vec![workspace.to_owned()];
+    for entry in entries.iter_mut().rev() {
+        match entry {
+            Entry::Bind { target, .. } => below.push(target.as_path().to_owned()),
+            Entry::Mask { target } => {
+                let target = target.clone();
+                let holds = |path: &PathBuf| {
+                    path.ancestors()
+                        .skip(1)
+                        .any(|above| above == target.as_path())
+                };
+                if below.iter().any(holds) {
+                    *entry = Entry::Memory {
+                        target,
+                        size: 64 * 1024,
+                    };
+                }
+            }
+            _ => {}
+        }
     }
 }
 
@@ -432,6 +464,23 @@ mod tests {
             let aliased = own_entries(&view).contains("Link /var/tmp to /tmp");
             assert_eq!(aliased, expected, "{place}");
         }
+    }
+
+    #[test]
+    fn what_lies_in_a_hidden_folder_finds_a_place_there() {
+        let masks = ["/opt/a", "/opt/b", "/opt/c"].map(|path| mask(Path::new(path)));
+        let bind = Entry::Bind {
+            source: "/opt/b/bin".into(),
+            target: "/opt/b/bin".into(),
+            access: Access::Read,
+        };
+        let mut entries: Vec<Entry> = masks.into_iter().chain([bind]).collect();
+        hold_in_masks(&mut entries, Path::new("/opt/a/w"));
+        let held: Vec<_> = entries
+            .iter()
+            .map(|entry| matches!(entry, Entry::Memory { .. }))
+            .collect();
+        assert_eq!(held, [true, true, false, false]);
     }
 
     #[test]

@@ -624,3 +624,25 @@ fn a_workspace_that_may_not_be_entered_is_told_as_that() {
     let error = session.try_spawn("true").unwrap_err();
     assert_eq!(error.code(), "denied", "{error}");
 }
+
+#[test]
+fn a_workspace_in_a_folder_that_others_may_not_read_is_seen_without_its_neighbours() {
+    // Only root may put something where programs of the machine lie.
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    let folder = tempfile::tempdir_in("/usr/local").unwrap();
+    let root = folder.path().canonicalize().unwrap();
+    fs::set_permissions(&root, fs::Permissions::from_mode(0o700)).unwrap();
+    fs::write(root.join("key"), "SECRET").unwrap();
+    let workspace = root.join("w");
+    fs::create_dir(&workspace).unwrap();
+    let session = Session::with(|_, options| {
+        options.workspace = support::open(&workspace);
+        options.workspace_path.clone_from(&workspace);
+    });
+    session.ok("echo written > f");
+    assert_eq!(fs::read(workspace.join("f")).unwrap(), b"written\n");
+    let outcome = session.run(&format!("cat {}/key", root.display()));
+    assert!(!outcome.stdout.contains("SECRET"));
+}
