@@ -342,3 +342,41 @@ async fn what_commands_leave_for_others_to_obey_is_told_before_the_next_and_at_t
     session.commands.dispose().await;
     assert_eq!((told(".vscode"), told(".idea")), (1, 1));
 }
+
+#[tokio::test]
+async fn a_command_reaches_neither_a_canary_nor_a_listener_nor_a_process_nor_a_secret_of_the_host()
+{
+    use std::os::unix::fs::PermissionsExt;
+    let session = Session::with(|_, options| {
+        options.environment.person_home = None;
+        let secret = ("HOST_SECRET".into(), "do-not-tell".into());
+        options.environment.host.push(secret);
+    });
+    let outside = tempfile::tempdir().unwrap();
+    std::fs::set_permissions(outside.path(), PermissionsExt::from_mode(0o777)).unwrap();
+    let canary = outside.path().join("canary");
+    std::fs::write(&canary, "the canary lives").unwrap();
+    std::fs::set_permissions(&canary, PermissionsExt::from_mode(0o666)).unwrap();
+    std::os::unix::fs::symlink(outside.path(), session.workspace.join("link")).unwrap();
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.set_nonblocking(true).unwrap();
+
+    let script = format!(
+        "for f in {canary} link/canary /proc/*/root{canary}; do cat $f; echo evil >> $f; rm -f $f; chmod 600 $f; done
+        exec 3<>/dev/tcp/127.0.0.1/{port} && echo hello >&3
+        env; cat /proc/*/environ /proc/*/cmdline; ls -d /proc/[0-9]*; kill -0 {host} && echo sees-the'-host'; true",
+        canary = canary.display(),
+        port = listener.local_addr().unwrap().port(),
+        host = std::process::id(),
+    );
+    let (text, status) = session.run(&script).await;
+    assert_eq!(status, Status::Exited(0));
+    for told in ["the canary lives", "do-not-tell", "sees-the-host"] {
+        assert!(!text.contains(told), "{told}: {text}");
+    }
+    assert_eq!(std::fs::read(&canary).unwrap(), b"the canary lives");
+    let mode = std::fs::metadata(&canary).unwrap().permissions().mode();
+    assert_eq!(mode & 0o7777, 0o666);
+    let nobody_came = listener.accept().unwrap_err();
+    assert_eq!(nobody_came.kind(), std::io::ErrorKind::WouldBlock);
+}
