@@ -56,6 +56,14 @@ struct Ground {
     survey: Survey,
 }
 
+impl Ground {
+    /// What there is outside the Workspace that is obeyed and that a command could have made.
+    fn outside(&self) -> impl Iterator<Item = &PathBuf> {
+        let settings = self.view.git_settings.iter();
+        settings.filter(|path| path.symlink_metadata().is_ok())
+    }
+}
+
 impl Sandbox {
     /// Where commands see the Session's home folder.
     pub const HOME: &'static str = "/floe/home";
@@ -129,8 +137,9 @@ impl Sandbox {
         view::environment(&self.options)
     }
 
-    /// Protected paths of the Workspace that were not there at the Session's first command and are by now; each is told
-    /// once. A command may have made them, and what they say is obeyed outside the sandbox.
+    /// Protected paths that were not there at the Session's first command and are by now; each is told once. A command may
+    /// have made them, and what they say is obeyed outside the sandbox. They are relative to the Workspace, but for those
+    /// of its git directory where that lies outside.
     pub fn appeared(&self) -> Vec<PathBuf> {
         let session = &mut *self.session();
         if let Some(ground) = &session.ground
@@ -140,7 +149,7 @@ impl Sandbox {
                 &self.options.policy,
             )
         {
-            session.newcomers.notice(&now);
+            session.newcomers.notice(now.iter().chain(ground.outside()));
         }
         session.newcomers.take()
     }
@@ -175,7 +184,9 @@ impl Sandbox {
             };
             let policy = &self.options.policy;
             let protected = protected::protected(&self.options.workspace, &ground.survey, policy)?;
-            session.newcomers.notice(&protected);
+            session
+                .newcomers
+                .notice(protected.iter().chain(ground.outside()));
             let mut entries = ground.view.entries.clone();
             entries.extend(files.iter().filter_map(|file| view::readable_file(file)));
             let plan = Plan::Confined(Box::new(Confined {

@@ -15,8 +15,11 @@ pub(crate) struct Newcomers {
 
 impl Newcomers {
     /// Takes notice of what is protected now. What is there the first time is nothing new.
-    pub(crate) fn notice(&mut self, protected: &BTreeSet<PathBuf>) {
-        let known = self.known.get_or_insert_with(|| protected.clone());
+    pub(crate) fn notice<'p>(&mut self, protected: impl Iterator<Item = &'p PathBuf>) {
+        let Some(known) = &mut self.known else {
+            self.known = Some(protected.cloned().collect());
+            return;
+        };
         for path in protected {
             if known.insert(path.clone()) {
                 self.untold.push(path.clone());
@@ -38,12 +41,12 @@ mod tests {
     fn what_was_there_at_first_is_not_new_and_what_is_new_is_told_once() {
         let mut newcomers = Newcomers::default();
         let (old, new) = (PathBuf::from("old"), PathBuf::from("new"));
-        newcomers.notice(&[old.clone()].into());
+        newcomers.notice([&old].into_iter());
         assert!(newcomers.take().is_empty());
-        newcomers.notice(&[old.clone(), new.clone()].into());
+        newcomers.notice([&old, &new].into_iter());
         assert_eq!(newcomers.take(), std::slice::from_ref(&new));
-        newcomers.notice(&[old].into());
-        newcomers.notice(&[new].into());
+        newcomers.notice([&old].into_iter());
+        newcomers.notice([&new].into_iter());
         assert!(newcomers.take().is_empty());
     }
 }

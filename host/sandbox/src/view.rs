@@ -48,6 +48,8 @@ pub(crate) struct View {
     pub(crate) workspace: PathBuf,
     /// Folders below which commands may write.
     pub(crate) writable: Vec<Bytes>,
+    /// Settings of a git directory outside the Workspace that commands may write to: protected where they are there.
+    pub(crate) git_settings: Vec<PathBuf>,
 }
 
 /// Composes the view from what the options say and what this machine has.
@@ -78,7 +80,9 @@ pub(crate) fn compose(options: &SandboxOptions) -> Result<View, SandboxError> {
             composer.show(&path, access)?;
         }
     }
+    let mut git_settings = Vec::new();
     if let Some(git) = worktree::find(&options.workspace, &options.workspace_path) {
+        git_settings.extend(git.fixed());
         git.writable().for_each(|path| composer.hold_in_tmp(&path));
         composer.writable.extend(git.writable().map(Bytes::from));
         composer.entries.extend(git.entries());
@@ -90,6 +94,7 @@ pub(crate) fn compose(options: &SandboxOptions) -> Result<View, SandboxError> {
         entries: composer.entries,
         workspace,
         writable: composer.writable,
+        git_settings,
     })
 }
 

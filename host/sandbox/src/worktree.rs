@@ -69,12 +69,14 @@ impl GitDirectories {
             entries.push(bind(&self.common, Access::Read));
         }
         entries.extend(self.writable().map(|path| bind(&path, Access::Write)));
-        let fixed = FIXED
-            .iter()
-            .map(|name| self.own.join(name))
-            .filter(|path| path.exists());
+        let fixed = self.fixed().filter(|path| path.exists());
         entries.extend(fixed.map(|path| bind(&path, Access::Read)));
         entries
+    }
+
+    /// What is to stay as it is, also where it is not there.
+    pub(crate) fn fixed(&self) -> impl Iterator<Item = PathBuf> {
+        FIXED.iter().map(|name| self.own.join(name))
     }
 
     /// What a commit writes to.

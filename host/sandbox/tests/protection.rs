@@ -282,6 +282,25 @@ fn a_linked_worktree_whose_repository_lies_outside_takes_commits_and_nothing_els
 }
 
 #[test]
+fn what_a_command_adds_to_a_git_directory_outside_is_told() {
+    let main = tempfile::tempdir().unwrap();
+    let main = main.path().canonicalize().unwrap().join("main");
+    repository(&main);
+    let session = Session::with(|workspace, _| {
+        git(
+            &main,
+            &["worktree", "add", "-qf", workspace.to_str().unwrap()],
+        );
+    });
+    let pointer = fs::read_to_string(session.workspace.join(".git")).unwrap();
+    let own = Path::new(pointer.trim_start_matches("gitdir: ").trim());
+    session.refused(&format!("echo evil > {}/commondir", own.display()));
+    assert!(session.sandbox.appeared().is_empty());
+    session.ok(&format!("echo > {}/config.worktree", own.display()));
+    assert_eq!(session.sandbox.appeared(), [own.join("config.worktree")]);
+}
+
+#[test]
 fn a_git_file_that_is_not_answered_from_where_it_points_opens_nothing() {
     let foreign = tempfile::tempdir().unwrap();
     repository(foreign.path());
