@@ -30,17 +30,30 @@ pub enum Action {
 }
 
 impl Action {
-    /// What a call with these arguments does. `runs_commands` says whether the tool reaches native commands.
+    /// What a call with these arguments does, with everything in them that changes what happens. `runs_commands` says whether the tool reaches native commands.
     pub(crate) fn of(arguments: &Value, runs_commands: bool) -> Action {
         let text = |name: &str| arguments.get(name).and_then(Value::as_str);
+        // What a short form leaves out would run unseen: it is for calls that have nothing else.
+        let has_only = |shown: &[&str]| {
+            arguments.as_object().is_some_and(|members| {
+                members
+                    .iter()
+                    .all(|(name, value)| shown.contains(&name.as_str()) || value == false)
+            })
+        };
         if runs_commands {
-            if let Some(command) = text("cmd").or_else(|| text("command")) {
+            let command = ["cmd", "command"]
+                .into_iter()
+                .find(|name| has_only(&[name, "workdir", "yield_time_ms", "tty"]));
+            if let Some(command) = command.and_then(text) {
                 return Action::Command {
                     text: command.to_owned(),
                     working_directory: text("workdir").unwrap_or(".").to_owned(),
                 };
             }
-            if let Some(process_id) = text("process_id") {
+            if let Some(process_id) = text("process_id")
+                && has_only(&["process_id", "chars", "yield_time_ms"])
+            {
                 return Action::Input {
                     process_id: process_id.to_owned(),
                     text: text("chars").unwrap_or_default().to_owned(),
@@ -177,6 +190,31 @@ mod tests {
                 text: "yes\n".into()
             }
         );
+    }
+
+    #[test]
+    fn a_call_with_more_than_a_short_form_shows_is_shown_by_all_its_arguments() {
+        for arguments in [
+            json!({"process_id": "proc-1", "kill": true}),
+            json!({"process_id": "proc-1", "chars": "", "eof": true}),
+            json!({"cmd": "ls", "command": "rm -rf ."}),
+            json!({"cmd": "ls", "stdin": "rm -rf ."}),
+            json!({"command": "sh", "args": ["-c", "rm -rf ."]}),
+            json!({"cmd": ["ls"], "workdir": "src"}),
+        ] {
+            let Action::Arguments(text) = Action::of(&arguments, true) else {
+                panic!("{arguments} is cut short");
+            };
+            assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), arguments);
+        }
+    }
+
+    #[test]
+    fn what_changes_nothing_about_a_call_does_not_lengthen_its_question() {
+        let command = json!({"cmd": "ls", "tty": true, "yield_time_ms": 250});
+        assert!(matches!(Action::of(&command, true), Action::Command { .. }));
+        let poll = json!({"process_id": "proc-1", "eof": false, "kill": false});
+        assert!(matches!(Action::of(&poll, true), Action::Input { .. }));
     }
 
     #[test]

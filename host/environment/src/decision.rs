@@ -181,7 +181,8 @@ impl Inner {
         };
         let question = Arc::new(self.question(passed, subject, rule.clone()));
         let mut place = self.pending.park(Arc::clone(&question));
-        let asked = AssertUnwindSafe(approver.decide(&question)).catch_unwind();
+        // Called inside, so that an approver that breaks off before it gives a future is one that breaks off too.
+        let asked = AssertUnwindSafe(async { approver.decide(&question).await }).catch_unwind();
         let timeout = async {
             match self.options.approval_timeout {
                 Some(limit) => tokio::time::sleep(limit).await,

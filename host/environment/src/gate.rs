@@ -10,6 +10,7 @@ pub(crate) mod schema;
 pub(crate) mod size;
 pub(crate) mod surface;
 pub(crate) mod trace;
+mod weight;
 
 use floe_protocol::StopReason;
 

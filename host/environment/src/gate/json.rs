@@ -46,6 +46,24 @@ pub(crate) fn parse_value(text: &str) -> Result<Value, String> {
     Ok(value)
 }
 
+/// True for a value that is nested deeper than arguments may be, as one that was put together from several texts can.
+pub(crate) fn is_nested_too_deep(value: &Value) -> bool {
+    let mut left: Vec<(&Value, usize)> = vec![(value, 0)];
+    while let Some((value, depth)) = left.pop() {
+        if depth > DEPTH {
+            return true;
+        }
+        match value {
+            Value::Array(items) => left.extend(items.iter().map(|item| (item, depth + 1))),
+            Value::Object(members) => {
+                left.extend(members.values().map(|member| (member, depth + 1)));
+            }
+            _ => {}
+        }
+    }
+    false
+}
+
 /// Counts brackets outside strings. Up to the first fault this sees the same tokens as the parser, which goes no further.
 fn is_too_deep(text: &str) -> bool {
     let (mut depth, mut in_string, mut escaped) = (0usize, false, false);

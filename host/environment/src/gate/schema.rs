@@ -1,14 +1,25 @@
 //! Gate 4: the arguments fit the tool's JSON Schema, after the coercions. The one place where arguments are judged, so that
 //! every tool refuses in the same words.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use jsonschema::error::{TypeKind, ValidationErrorKind};
-use jsonschema::{ValidationError, Validator};
+use jsonschema::{PatternOptions, ValidationError, Validator};
 use serde_json::{Map, Value};
 
 use super::coerce::coerce_object;
+use super::json::is_nested_too_deep;
+use super::weight;
 use super::{Gate, Refusal};
+
+/// Bytes of one compiled pattern of a schema, and steps back that it may take in one text.
+const PATTERN_BYTES: usize = 1 << 20;
+const PATTERN_STEPS: usize = 10_000;
+/// Faults that are looked at to name one of them: values of the arguments times schemas that apply to each.
+const MOST_FAULTS: usize = 1 << 18;
+/// Values of an array that are looked at to name a fault in arguments that are long.
+const SAMPLE: usize = 64;
 
 /// Characters of a reason that come from a schema, which may be anyone's.
 const REASON_LIMIT: usize = 300;
@@ -31,6 +42,8 @@ pub(crate) struct ArgumentSchema {
     required: Vec<String>,
     /// The names that it takes, where it takes no others.
     names: Option<Vec<String>>,
+    /// The most schemas that apply to one value.
+    weight: usize,
 }
 
 impl ArgumentSchema {
@@ -43,8 +56,15 @@ impl ArgumentSchema {
         if !schema.is_object() {
             return Err(fault("it is not an object".into()));
         }
+        let weight = weight::weigh(schema).map_err(fault)?;
         let validator = jsonschema::options()
             .offline()
+            .with_pattern_options(
+                PatternOptions::fancy_regex()
+                    .size_limit(PATTERN_BYTES)
+                    .dfa_size_limit(PATTERN_BYTES)
+                    .backtrack_limit(PATTERN_STEPS),
+            )
             .build(schema)
             .map_err(|error| fault(error.to_string()))?;
         Ok(ArgumentSchema {
@@ -52,6 +72,7 @@ impl ArgumentSchema {
             required: strings(schema.get("required")),
             names: closed_names(schema),
             schema: schema.clone(),
+            weight,
         })
     }
 
@@ -64,10 +85,20 @@ impl ArgumentSchema {
         coerce_object(&mut arguments, &self.schema, &self.schema);
         let unknown = self.first_unknown(&arguments).map(str::to_owned);
         let arguments = Value::Object(arguments);
+        if is_nested_too_deep(&arguments) {
+            let text = format!(
+                "Invalid argument \"\" for {tool}: texts in it that hold JSON are nested too deep."
+            );
+            return Err(Refusal::failed(Gate::Schema, "invalid-arguments", text));
+        }
         if unknown.is_none() && self.validator.is_valid(&arguments) {
             return Ok(arguments);
         }
-        let errors: Vec<ValidationError<'_>> = self.validator.iter_errors(&arguments).collect();
+        let sample = self.sample(&arguments);
+        let errors: Vec<ValidationError<'_>> = sample
+            .iter()
+            .flat_map(|sample| self.validator.iter_errors(sample))
+            .collect();
         let text = if let Some(name) = self.first_missing(&arguments, &errors) {
             format!("Missing required argument \"{name}\" for {tool}.")
         } else if let Some(name) = unknown {
@@ -82,10 +113,23 @@ impl ArgumentSchema {
                     error.instance_path().as_str(),
                     reason(error)
                 ),
-                None => return Ok(arguments),
+                None => format!(
+                    "Invalid argument \"\" for {tool}: it does not fit the schema, and is too long to say where."
+                ),
             }
         };
         Err(Refusal::failed(Gate::Schema, "invalid-arguments", text))
+    }
+
+    /// What the words of a refusal are found in: the arguments, or where that could mean millions of faults, the same with its arrays
+    /// cut; none where that could still be.
+    fn sample<'a>(&self, arguments: &'a Value) -> Option<Cow<'a, Value>> {
+        let most = MOST_FAULTS / self.weight;
+        if has_at_most(arguments, most) {
+            return Some(Cow::Borrowed(arguments));
+        }
+        let cut = with_arrays_cut(arguments);
+        has_at_most(&cut, most).then_some(Cow::Owned(cut))
     }
 
     fn first_unknown<'a>(&self, arguments: &'a Map<String, Value>) -> Option<&'a str> {
@@ -132,6 +176,34 @@ impl ArgumentSchema {
             None | Some([]) => "no arguments".into(),
             Some(names) => names.join(", "),
         }
+    }
+}
+
+fn has_at_most(value: &Value, most: usize) -> bool {
+    let mut left = vec![value];
+    let mut seen = 0;
+    while let Some(value) = left.pop() {
+        seen += 1;
+        if seen + left.len() > most {
+            return false;
+        }
+        match value {
+            Value::Array(items) => left.extend(items),
+            Value::Object(members) => left.extend(members.values()),
+            _ => {}
+        }
+    }
+    true
+}
+
+fn with_arrays_cut(value: &Value) -> Value {
+    match value {
+        Value::Array(items) => items.iter().take(SAMPLE).map(with_arrays_cut).collect(),
+        Value::Object(members) => members
+            .iter()
+            .map(|(name, member)| (name.clone(), with_arrays_cut(member)))
+            .collect(),
+        value => value.clone(),
     }
 }
 
@@ -228,6 +300,9 @@ fn type_name(value: &Value) -> &'static str {
         Value::Object(_) => "object",
     }
 }
+
+#[cfg(test)]
+mod hostile;
 
 #[cfg(test)]
 mod tests {
