@@ -92,7 +92,7 @@ pub(crate) struct Notes {
 }
 
 impl Observe for Notes {
-    fn warning(&self, message: &str) {
+    fn warning(&self, _code: &'static str, message: &str) {
         self.warnings.lock().unwrap().push(message.to_owned());
     }
 

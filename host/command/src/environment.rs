@@ -194,10 +194,13 @@ pub(crate) async fn find_base(
     let login = login::environment(options, &sandbox, launcher, limits, runtime).await;
     let login = login.unwrap_or_else(|fault| {
         let fault = fault.to_string();
-        observer.warning(&format!(
-            "{}; commands use the PATH of the host instead",
-            fault.trim_end_matches('.')
-        ));
+        observer.warning(
+            "login_environment",
+            &format!(
+                "{}; commands use the PATH of the host instead",
+                fault.trim_end_matches('.')
+            ),
+        );
         options.of_host()
     });
     Base::new(login, identity, sandbox, options)

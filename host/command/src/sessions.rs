@@ -17,7 +17,7 @@ use crate::environment::{self, EnvironmentOptions};
 use crate::error::io_error;
 use crate::launch::Launch;
 use crate::session::Identity;
-use crate::spec::{Observe, Unobserved};
+use crate::spec::{Observe, Unobserved, appeared_message};
 use crate::{CommandError, CommandHandle, CommandSession, CommandSpec, CommandSummary, Status};
 
 /// How often sessions that nobody wants any more are looked for.
@@ -221,7 +221,10 @@ impl CommandSessions {
         let launcher = Arc::clone(&self.launcher);
         let appeared = self.runtime.spawn_blocking(move || launcher.appeared());
         match appeared.await {
-            Ok(paths) if !paths.is_empty() => self.options.observer.appeared(&paths),
+            Ok(paths) if !paths.is_empty() => self
+                .options
+                .observer
+                .warning("executed_later", &appeared_message(&paths)),
             _ => {}
         }
     }

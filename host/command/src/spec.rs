@@ -146,21 +146,16 @@ pub struct EndedCommand {
 
 /// Who wants to know what nobody asked for.
 pub trait Observe: Send + Sync + 'static {
-    /// Something works less well than it should, as a sentence for the person.
-    fn warning(&self, message: &str);
-
-    /// These paths of the Workspace have appeared since the first command, and what they say is obeyed outside the
-    /// sandbox, by git, editors or agents.
-    fn appeared(&self, paths: &[PathBuf]) {
-        self.warning(&appeared_message(paths));
-    }
+    /// Something that the person should know: a word for programs, and a sentence.
+    fn warning(&self, code: &'static str, message: &str);
 
     /// A command has ended that was kept with `announce_end`, and was neither killed nor read to its end.
     fn ended(&self, command: EndedCommand);
 }
 
-/// Names the uppermost of `paths`: a command that makes many does not hide what matters most among them.
-fn appeared_message(paths: &[PathBuf]) -> String {
+/// These paths of the Workspace have appeared since the first command, and what they say is obeyed outside the sandbox,
+/// by git, editors or agents. Names the uppermost: a command that makes many does not hide what matters most among them.
+pub(crate) fn appeared_message(paths: &[PathBuf]) -> String {
     const NAMED: usize = 10;
     let mut paths: Vec<_> = paths.iter().collect();
     paths.sort_by_key(|path| (path.components().count(), *path));
@@ -184,8 +179,8 @@ fn appeared_message(paths: &[PathBuf]) -> String {
 pub struct Unobserved;
 
 impl Observe for Unobserved {
-    fn warning(&self, message: &str) {
-        tracing::warn!("{message}");
+    fn warning(&self, code: &'static str, message: &str) {
+        tracing::warn!(code, "{message}");
     }
 
     fn ended(&self, command: EndedCommand) {

@@ -151,8 +151,8 @@ impl CommandEvents {
 }
 
 impl Observe for CommandEvents {
-    fn warning(&self, message: &str) {
-        self.warn("login_environment", message.to_owned());
+    fn warning(&self, code: &'static str, message: &str) {
+        self.warn(code, message.to_owned());
     }
 
     fn ended(&self, command: EndedCommand) {

@@ -37,7 +37,7 @@ impl Notes {
 }
 
 impl Observe for Notes {
-    fn warning(&self, message: &str) {
+    fn warning(&self, _code: &'static str, message: &str) {
         self.0.lock().unwrap().push(message.to_owned());
     }
 
