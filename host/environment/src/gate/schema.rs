@@ -56,17 +56,7 @@ impl ArgumentSchema {
         if !schema.is_object() {
             return Err(fault("it is not an object".into()));
         }
-        let weight = weight::weigh(schema).map_err(fault)?;
-        let validator = jsonschema::options()
-            .offline()
-            .with_pattern_options(
-                PatternOptions::fancy_regex()
-                    .size_limit(PATTERN_BYTES)
-                    .dfa_size_limit(PATTERN_BYTES)
-                    .backtrack_limit(PATTERN_STEPS),
-            )
-            .build(schema)
-            .map_err(|error| fault(error.to_string()))?;
+        let (validator, weight) = compile(schema).map_err(fault)?;
         Ok(ArgumentSchema {
             validator,
             required: strings(schema.get("required")),
@@ -177,6 +167,23 @@ impl ArgumentSchema {
             Some(names) => names.join(", "),
         }
     }
+}
+
+/// Compiles a schema that may be anyone's, with the most schemas that it applies to one value. Nothing is fetched from elsewhere, and
+/// what would cost more than any real schema is refused.
+pub(crate) fn compile(schema: &Value) -> Result<(Validator, usize), String> {
+    let weight = weight::weigh(schema)?;
+    let validator = jsonschema::options()
+        .offline()
+        .with_pattern_options(
+            PatternOptions::fancy_regex()
+                .size_limit(PATTERN_BYTES)
+                .dfa_size_limit(PATTERN_BYTES)
+                .backtrack_limit(PATTERN_STEPS),
+        )
+        .build(schema)
+        .map_err(|error| error.to_string())?;
+    Ok((validator, weight))
 }
 
 fn has_at_most(value: &Value, most: usize) -> bool {
