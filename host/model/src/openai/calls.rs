@@ -12,6 +12,8 @@ use crate::{ModelError, ModelErrorKind};
 
 /// Calls that one answer may have; far above any real one, and an end to a model that repeats itself.
 const MOST_CALLS: usize = 256;
+/// Bytes that an id or a name may have: both are repeated with every fragment that is passed on.
+const LONGEST_NAME: usize = 1024;
 
 /// The calls of one answer.
 #[derive(Default)]
@@ -38,12 +40,20 @@ impl Calls {
     ///
     /// # Errors
     ///
-    /// `Malformed` where a fragment adds to a call that was already whole, and for more calls than anybody makes.
+    /// `Malformed` where a fragment adds to a call that was already whole, for more calls than anybody makes, and for
+    /// an id or a name that nobody gives.
     pub(super) fn take(
         &mut self,
         fragment: CallFragment,
         segments: &mut Segments<'_>,
     ) -> Result<(), ModelError> {
+        let longest = fragment.id.len().max(fragment.function.name.len());
+        if longest > LONGEST_NAME {
+            return Err(ModelError::new(
+                ModelErrorKind::Malformed,
+                format!("The model sent a tool call with an id or a name of {longest} bytes."),
+            ));
+        }
         let position = match self.position_of(&fragment, segments) {
             Some(position) => position,
             None => {
@@ -310,6 +320,20 @@ mod tests {
         }
         let error = calls.take(fragment(), &mut segments).unwrap_err();
         assert_eq!(error.kind, ModelErrorKind::Malformed);
+    }
+
+    #[test]
+    fn an_id_or_a_name_that_is_no_name_is_malformed() {
+        for (id, name) in [(1025, 4), (1, 1025)] {
+            let mut emit = |_| panic!("nothing of it is passed on");
+            let mut segments = Segments::new(&mut emit);
+            let call = json!({"id": "i".repeat(id), "function": {"name": "n".repeat(name)}});
+            let error = Calls::default()
+                .take(serde_json::from_value(call).unwrap(), &mut segments)
+                .unwrap_err();
+            assert_eq!(error.kind, ModelErrorKind::Malformed);
+            assert!(error.message.len() < 200, "{}", error.message);
+        }
     }
 
     #[test]
