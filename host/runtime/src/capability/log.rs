@@ -21,6 +21,8 @@ pub struct TracingLog;
 impl Log for TracingLog {
     fn write(&self, tool_call_id: &str, level: Level, message: &str, fields: &[Field]) {
         let fields = FieldList(fields);
+        // A guest wrote it: a line feed or a control character in it must not pass for a line of the host.
+        let message = message.escape_debug();
         match level {
             Level::Trace => {
                 tracing::trace!(target: "floe::tool", tool_call_id, %fields, "{message}");
