@@ -10,6 +10,10 @@ use super::{ConfigFault, ConfigFaults, REFERENCE, locate};
 
 /// More than a configuration ever needs; a larger file is a mistake.
 pub(crate) const MAX_BYTES: u64 = 1024 * 1024;
+/// The same for a project's file, which is anyone's: the reader's time grows with the square of how deep a text nests.
+pub(crate) const MAX_PROJECT_BYTES: u64 = 64 * 1024;
+/// Faults of one file that are named; who has more looks at the first ones first.
+pub(super) const MOST_FAULTS: usize = 20;
 
 /// The text of a configuration file, with the name that messages give it.
 #[derive(Clone, Copy, Debug)]
@@ -87,6 +91,9 @@ impl Document<'_> {
             return;
         };
         for (key, child) in keys {
+            if faults.len() == MOST_FAULTS {
+                return;
+            }
             let Some(name) = key.as_str() else {
                 let reason = format!("holds a key that is no text: {}", inline(key));
                 faults.push(self.fault(path, reason, "Keys are words."));
@@ -265,6 +272,22 @@ mod tests {
             /home/ann/floe/config.yaml:2: `max_turns` stands there twice.
               Keep one of the two."#]],
         );
+    }
+
+    #[test]
+    fn of_many_faults_the_first_twenty_are_named() {
+        let mut text = String::new();
+        for number in 0..4000 {
+            text.push_str(&format!("key{number}: 1\n"));
+        }
+        let document = Document {
+            file: Path::new("c"),
+            text: &text,
+            help: REFERENCE_HELP,
+        };
+        let ConfigFaults(faults) = document.parse::<Config>().unwrap_err();
+        let lines: Vec<usize> = faults.iter().filter_map(|fault| fault.line).collect();
+        assert_eq!(lines, (1..=MOST_FAULTS).collect::<Vec<_>>());
     }
 
     #[test]

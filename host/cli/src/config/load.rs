@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use floe_protocol::{AgentId, Home};
 
 use super::agent::AGENT_HELP;
-use super::document::{Document, MAX_BYTES, REFERENCE_HELP, suggestion};
+use super::document::{Document, MAX_BYTES, MAX_PROJECT_BYTES, REFERENCE_HELP, suggestion};
 use super::narrow::narrow;
 use super::{AgentConfig, Config, ConfigFault, ConfigFaults};
 
@@ -16,7 +16,7 @@ pub(crate) const PROJECT_FILE: &str = ".floe/config.yaml";
 /// The person's configuration, narrowed by the project's; `project` is the Workspace's canonical folder.
 pub(crate) fn load(home: &Home, project: Option<&Path>) -> Result<Config, ConfigFaults> {
     let file = home.config();
-    let config = match read(&file)? {
+    let config = match read(&file, MAX_BYTES)? {
         Some(text) => user(&Document {
             file: &file,
             text: &text,
@@ -27,7 +27,7 @@ pub(crate) fn load(home: &Home, project: Option<&Path>) -> Result<Config, Config
     let Some(file) = project.map(|folder| folder.join(PROJECT_FILE)) else {
         return Ok(config);
     };
-    match read(&file)? {
+    match read(&file, MAX_PROJECT_BYTES)? {
         Some(text) => narrow(
             &config,
             &Document {
@@ -46,7 +46,7 @@ pub(crate) fn load_agent(
     agent: &AgentId,
 ) -> Result<Option<AgentConfig>, ConfigFaults> {
     let file = home.agent_config(agent);
-    match read(&file)? {
+    match read(&file, MAX_BYTES)? {
         Some(text) => AgentConfig::parse(&Document {
             file: &file,
             text: &text,
@@ -74,7 +74,7 @@ pub(crate) fn check(
         ));
     }
     let project_file = project.join(PROJECT_FILE);
-    let narrowed = read(&project_file).and_then(|text| match text {
+    let narrowed = read(&project_file, MAX_PROJECT_BYTES).and_then(|text| match text {
         Some(text) => {
             let base = user_result.unwrap_or_default();
             narrow(
@@ -197,7 +197,7 @@ fn user(document: &Document<'_>) -> Result<Config, ConfigFaults> {
 }
 
 /// The text of a file; none where there is no such file.
-fn read(file: &Path) -> Result<Option<String>, ConfigFaults> {
+fn read(file: &Path, most: u64) -> Result<Option<String>, ConfigFaults> {
     let fault = |reason: String, remedy: &str| {
         ConfigFaults::from(ConfigFault {
             file: file.to_owned(),
@@ -225,10 +225,10 @@ fn read(file: &Path) -> Result<Option<String>, ConfigFaults> {
                 "Put a file of YAML there, or remove it.",
             ));
         }
-        Ok(metadata) if metadata.len() > MAX_BYTES => {
+        Ok(metadata) if metadata.len() > most => {
             return Err(fault(
                 format!(
-                    "is {} bytes long; a configuration has at most {MAX_BYTES}.",
+                    "is {} bytes long; this one may have {most}.",
                     metadata.len()
                 ),
                 "`floe config` prints one to start from.",
@@ -238,7 +238,7 @@ fn read(file: &Path) -> Result<Option<String>, ConfigFaults> {
     }
     let mut bytes = Vec::new();
     std::fs::File::open(file)
-        .and_then(|opened| opened.take(MAX_BYTES).read_to_end(&mut bytes))
+        .and_then(|opened| opened.take(most).read_to_end(&mut bytes))
         .map_err(unreadable)?;
     String::from_utf8(bytes).map(Some).map_err(|error| {
         let before = &error.as_bytes()[..error.utf8_error().valid_up_to()];
@@ -284,6 +284,20 @@ mod tests {
         let message = load(&home, None).unwrap_err().to_string();
         assert!(
             message.contains("config.yaml:2: is not UTF-8."),
+            "{message}"
+        );
+    }
+
+    #[test]
+    fn a_projects_file_that_is_longer_than_any_project_needs_is_not_read() {
+        let (folder, home) = home();
+        let project = folder.path().join("project");
+        std::fs::create_dir_all(project.join(".floe")).unwrap();
+        let deep = "shell: ".to_owned() + &"{a: ".repeat(100_000);
+        std::fs::write(project.join(PROJECT_FILE), deep).unwrap();
+        let message = load(&home, Some(&project)).unwrap_err().to_string();
+        assert!(
+            message.contains("is 400007 bytes long; this one may have 65536."),
             "{message}"
         );
     }
