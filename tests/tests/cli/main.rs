@@ -12,3 +12,4 @@ mod secrets;
 mod support;
 mod terminal;
 mod traces;
+mod walls;
