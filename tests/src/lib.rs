@@ -1,4 +1,6 @@
 //! What the suites share. The suites are in `tests/`, one file per subject; this crate holds nothing of the product.
 
 pub mod components;
-pub mod misdeeds;
+mod runtime;
+
+pub use runtime::runtime;

@@ -6,10 +6,11 @@ use std::time::{Duration, Instant};
 
 use floe_runtime::capability::output::RecordingOutput;
 use floe_runtime::{
-    CallContext, CallEnd, CallLimits, CallRequest, CapabilitySet, Component, ComponentSource, Hosts,
+    CallContext, CallEnd, CallLimits, CallRequest, CapabilitySet, Component, ComponentSource,
+    Hosts, Runtime,
 };
 use floe_tests::components::guest;
-use floe_tests::misdeeds::Bench;
+use floe_tests::runtime;
 use tokio_util::sync::CancellationToken;
 
 /// Changed components that are let in or refused; `FLOE_MUTATIONS` asks for more.
@@ -34,9 +35,9 @@ fn mutations() -> usize {
     asked.map_or(MUTATIONS, |number| number.parse().unwrap())
 }
 
-fn load(bench: &Bench, bytes: Vec<u8>) -> Option<Component> {
+fn load(runtime: &Runtime, bytes: Vec<u8>) -> Option<Component> {
     let source = ComponentSource::Wasm(bytes);
-    match bench.runtime.load("changed", source, CapabilitySet::all()) {
+    match runtime.load("changed", source, CapabilitySet::all()) {
         Ok(component) => Some(component),
         Err(refusal) => {
             let words = refusal.to_string();
@@ -46,7 +47,7 @@ fn load(bench: &Bench, bytes: Vec<u8>) -> Option<Component> {
     }
 }
 
-async fn call(bench: &Bench, component: &Component) -> CallEnd {
+async fn call(runtime: &Runtime, component: &Component) -> CallEnd {
     let request = CallRequest {
         arguments: "{}".to_owned(),
         context: CallContext::default(),
@@ -59,12 +60,12 @@ async fn call(bench: &Bench, component: &Component) -> CallEnd {
         },
         cancel: CancellationToken::new(),
     };
-    bench.runtime.execute(component, request).await.end
+    runtime.execute(component, request).await.end
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_component_with_changed_bytes_is_refused_or_runs_within_its_bounds() {
-    let bench = Bench::new();
+    let runtime = runtime();
     let original = guest("echo");
     let mut random = Random(0x9e37_79b9_7f4a_7c15);
     let mut called = 0;
@@ -75,13 +76,13 @@ async fn a_component_with_changed_bytes_is_refused_or_runs_within_its_bounds() {
             bytes[position] ^= 1 << random.below(8);
         }
         let started = Instant::now();
-        let Some(component) = load(&bench, bytes) else {
+        let Some(component) = load(&runtime, bytes) else {
             assert!(started.elapsed() < Duration::from_secs(10));
             continue;
         };
         if called < CALLED.max(mutations() / 20) {
             called += 1;
-            let ended = tokio::time::timeout(Duration::from_secs(60), call(&bench, &component));
+            let ended = tokio::time::timeout(Duration::from_secs(60), call(&runtime, &component));
             ended.await.expect("the call ends");
         }
     }
@@ -90,10 +91,10 @@ async fn a_component_with_changed_bytes_is_refused_or_runs_within_its_bounds() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_component_cut_at_any_hundredth_is_refused() {
-    let bench = Bench::new();
+    let runtime = runtime();
     let original = guest("echo");
     for hundredth in 0..100 {
         let cut = original.len() * hundredth / 100;
-        assert!(load(&bench, original[..cut].to_vec()).is_none(), "{cut}");
+        assert!(load(&runtime, original[..cut].to_vec()).is_none(), "{cut}");
     }
 }

@@ -1,19 +1,19 @@
-//! Misbehaves in the way that its argument `do` names. `tests/tests/hostile.rs` says how each ends.
+//! Misbehaves in the way that its argument `do` names. `tests/tests/misdeeds` says how each ends.
 
 use std::hint::black_box;
 
 use floe_guests::commands::{CommandSession, CommandSpec};
 use floe_guests::workspace::{Walk, WalkOptions};
 use floe_guests::{
-    ExecutionContext, Failure, Image, ToolResult, cancellation, completed, failure, log, output,
-    text, tool, workspace,
+    ExecutionContext, Failure, Image, ToolResult, cancellation, completed, failure, log, number,
+    output, text, tool, workspace,
 };
 
 fn execute(arguments: String, _context: ExecutionContext) -> Result<ToolResult, Failure> {
     let result = completed();
     match text(&arguments, "do").as_str() {
         "spin" => spin(),
-        "sleep-in-host" => sleep_in_host()?,
+        "sleep-in-host" => sleep_in_host(&arguments)?,
         "allocate" => allocate(),
         "recurse" => drop(black_box(recurse(&[1; 512]))),
         "recurse-without-memory" => drop(black_box(recurse_without_memory(1))),
@@ -63,14 +63,13 @@ fn execute(arguments: String, _context: ExecutionContext) -> Result<ToolResult, 
         }
         "huge-log" => log::write(log::Level::Info, &"l".repeat(16 << 20), &[]),
         "leak" => leak()?,
-        "leak-commands" => leak_commands()?,
+        "leak-commands" => leak_commands(&arguments)?,
         "write-until-cancelled" => {
             while !cancellation::is_cancelled() {
                 output::write("before ");
             }
-            loop {
-                output::write("AFTER ");
-            }
+            // It knows, and does not care.
+            spin();
         }
         "flood-stderr" => {
             for line in 0..2_000 {
@@ -91,8 +90,8 @@ fn spin() {
 }
 
 /// Waits in the host for a command that prints nothing for as long as a call can ask for.
-fn sleep_in_host() -> Result<(), Failure> {
-    let session = CommandSession::spawn(&sleep())?;
+fn sleep_in_host(arguments: &str) -> Result<(), Failure> {
+    let session = CommandSession::spawn(&sleep(arguments))?;
     loop {
         if session.read_output(1024, u32::MAX)?.ended {
             return Ok(());
@@ -100,9 +99,10 @@ fn sleep_in_host() -> Result<(), Failure> {
     }
 }
 
-fn sleep() -> CommandSpec {
+/// A command that sleeps for as many seconds as the arguments say.
+fn sleep(arguments: &str) -> CommandSpec {
     CommandSpec {
-        command: "sleep 1000".to_owned(),
+        command: format!("sleep {}", number(arguments, "seconds")),
         args: None,
         working_directory: None,
         environment: Vec::new(),
@@ -166,9 +166,9 @@ fn leak() -> Result<(), Failure> {
 }
 
 /// Starts a few commands and forgets their handles.
-fn leak_commands() -> Result<(), Failure> {
+fn leak_commands(arguments: &str) -> Result<(), Failure> {
     for _ in 0..4 {
-        std::mem::forget(CommandSession::spawn(&sleep())?);
+        std::mem::forget(CommandSession::spawn(&sleep(arguments))?);
     }
     Ok(())
 }

@@ -54,6 +54,9 @@ pub(crate) struct Door {
     pub(crate) outputs: PathBuf,
     pub(crate) commands: Arc<CommandSessions>,
     pub(crate) sink: Arc<Recorder>,
+    pub(crate) runtime: Runtime,
+    pub(crate) registry: Arc<Registry>,
+    pub(crate) hosts: Arc<Hosts>,
     _folder: TempDir,
 }
 
@@ -191,6 +194,14 @@ impl Door {
     }
 
     pub(crate) async fn with(change: impl FnOnce(&Registry, &mut EnvironmentOptions)) -> Door {
+        Door::with_guests(&GUESTS, change).await
+    }
+
+    /// With these guests of `tests/guests` beside the built-in tools.
+    pub(crate) async fn with_guests(
+        guests: &[&str],
+        change: impl FnOnce(&Registry, &mut EnvironmentOptions),
+    ) -> Door {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().canonicalize().unwrap();
         let make = |name: &str| {
@@ -212,33 +223,43 @@ impl Door {
         // No login shell of whoever runs the tests.
         commands.environment.person_home = None;
         let commands = CommandSessions::new(Arc::new(Sandbox::new(sandbox).unwrap()), commands);
-        let hosts = Hosts {
+        let hosts = Arc::new(Hosts {
             workspace: Arc::new(OpenedWorkspace::new(
                 opened.with_mount(Sandbox::OUTPUTS, &outputs),
             )),
             commands: Arc::new(ConfinedCommands::new(Arc::clone(&commands))),
             ..Hosts::unsupported()
-        };
-        let registry = registry().await;
+        });
+        let mut options = RuntimeOptions::new(Handle::current());
+        options.pool = Some(16);
+        let runtime = Runtime::new(options).unwrap();
+        let registry = registry(&runtime, guests).await;
         let sink = Arc::new(Recorder::default());
-        let mut options = EnvironmentOptions::new(
-            "session-test".into(),
-            Arc::clone(&registry),
-            Arc::new(SharedHosts(Arc::new(hosts))),
-            Arc::clone(&sink) as Arc<dyn MessageSink>,
-        );
-        options.approval_mode = ApprovalMode::AllowAll;
-        options.selection = Selection::Toolset(Toolset::All);
-        options.outputs_dir = Some(outputs.clone());
-        change(&registry, &mut options);
         Door {
-            environment: Environment::new(options),
+            environment: environment(&registry, &hosts, &sink, &outputs, change),
             workspace,
             outputs,
             commands,
             sink,
+            runtime,
+            registry,
+            hosts,
             _folder: folder,
         }
+    }
+
+    /// Another Environment over the same tools and folders.
+    pub(crate) fn environment_with(
+        &self,
+        change: impl FnOnce(&Registry, &mut EnvironmentOptions),
+    ) -> Environment {
+        environment(
+            &self.registry,
+            &self.hosts,
+            &self.sink,
+            &self.outputs,
+            change,
+        )
     }
 
     pub(crate) fn start(
@@ -279,11 +300,28 @@ impl Door {
     }
 }
 
-/// All built-in tools and all guests, as they are registered in the binary.
-async fn registry() -> Arc<Registry> {
-    let mut options = RuntimeOptions::new(Handle::current());
-    options.pool = Some(16);
-    let runtime = Runtime::new(options).unwrap();
+fn environment(
+    registry: &Arc<Registry>,
+    hosts: &Arc<Hosts>,
+    sink: &Arc<Recorder>,
+    outputs: &Path,
+    change: impl FnOnce(&Registry, &mut EnvironmentOptions),
+) -> Environment {
+    let mut options = EnvironmentOptions::new(
+        "session-test".into(),
+        Arc::clone(registry),
+        Arc::new(SharedHosts(Arc::clone(hosts))),
+        Arc::clone(sink) as Arc<dyn MessageSink>,
+    );
+    options.approval_mode = ApprovalMode::AllowAll;
+    options.selection = Selection::Toolset(Toolset::All);
+    options.outputs_dir = Some(outputs.to_owned());
+    change(registry, &mut options);
+    Environment::new(options)
+}
+
+/// All built-in tools and these guests, as they are registered in the binary.
+async fn registry(runtime: &Runtime, guests: &[&str]) -> Arc<Registry> {
     let mut registry = Registry::new();
     for name in BUILT_IN {
         let description: serde_json::Value = serde_json::from_slice(&built(name, "json")).unwrap();
@@ -304,7 +342,7 @@ async fn registry() -> Arc<Registry> {
             ))
             .unwrap();
     }
-    for name in GUESTS {
+    for name in guests.iter().copied() {
         let source = ComponentSource::Wasm(guest(name));
         let component = runtime.load(name, source, CapabilitySet::all()).unwrap();
         let definition = runtime.definition(&component).await.unwrap();
