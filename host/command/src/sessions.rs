@@ -126,6 +126,11 @@ impl CommandSessions {
         })
     }
 
+    /// Finds out, once per Session, which environment commands get. The first command would otherwise wait for it.
+    pub async fn prepare(&self) {
+        self.environment.get_or_init(|| self.find_base()).await;
+    }
+
     /// Starts a command. Its process and everything in it ends when the handle is dropped, unless it was kept.
     ///
     /// # Errors

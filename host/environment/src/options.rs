@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use floe_protocol::{ApprovalMode, Mode, OmniMessage, Permission, ToolDefinition};
 use floe_runtime::{CapabilitySet, Hosts};
+use futures_util::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 
 use crate::approval::{Approver, Reach};
@@ -32,6 +33,12 @@ pub trait MessageSink: Send + Sync {
 pub trait HostsFactory: Send + Sync {
     /// The implementations for this call. What is outside `call.capabilities` is never reached.
     fn hosts(&self, call: &CallSite) -> Arc<Hosts>;
+
+    /// Does what the first call of its kind needs and later ones find done, such as asking the login shell for its
+    /// environment. A call's clock starts behind it; an interrupt does not wait for it.
+    fn prepare<'a>(&'a self, _call: &'a CallSite) -> BoxFuture<'a, ()> {
+        Box::pin(std::future::ready(()))
+    }
 }
 
 /// The call that capabilities are made for.

@@ -40,13 +40,17 @@ impl Inner {
             .map(|outputs| outputs.keeper(&definition.name, &call.tool_call_id));
         let close_out = CloseOut::new(definition.max_output_length, definition.truncation, keeper);
         let output = CallOutput::start(frames, close_out);
-        let hosts = self.options.hosts.hosts(&CallSite {
+        let site = CallSite {
             tool_call_id: call.tool_call_id.clone(),
             tool: definition.name.clone(),
             capabilities: passed.capabilities,
             mode: passed.mode,
             cancel: cancel.clone(),
-        });
+        };
+        let hosts = self.options.hosts.hosts(&site);
+        cancel
+            .run_until_cancelled(self.options.hosts.prepare(&site))
+            .await;
         let deadline = self.deadline(&passed);
         let request = CallRequest {
             arguments: passed.text,

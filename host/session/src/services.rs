@@ -14,6 +14,7 @@ use floe_runtime::capability::workspace::OpenedWorkspace;
 use floe_runtime::{Capability, Hosts};
 use floe_sandbox::{Policy, Sandbox, SandboxOptions};
 use floe_workspace::Workspace;
+use futures_util::future::BoxFuture;
 
 use crate::SessionError;
 use crate::message_queue::MessageQueue;
@@ -133,6 +134,14 @@ impl HostsFactory for Services {
             self.folders_made.call_once(|| self.folders.create());
         }
         Arc::clone(&self.hosts)
+    }
+
+    fn prepare<'a>(&'a self, call: &'a CallSite) -> BoxFuture<'a, ()> {
+        if call.capabilities.contains(Capability::Commands) {
+            Box::pin(self.commands.prepare())
+        } else {
+            Box::pin(std::future::ready(()))
+        }
     }
 }
 

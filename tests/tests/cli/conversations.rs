@@ -206,3 +206,17 @@ fn the_example_project_is_fixed_and_its_trace_verifies() {
         assert!(all.contains(words), "`{words}` is not in:\n{all}");
     }
 }
+
+#[test]
+fn a_slow_login_shell_does_not_use_up_the_first_commands_time() {
+    let place = Place::new();
+    place.file("person/.bash_profile", "sleep 1\n");
+    place.file(
+        "state/agents/hasty/system_config.yaml",
+        "system_prompt: x\ntools:\n  builtin:\n    - name: exec_command\n      description: Runs.\n      permission: execute\n      \
+         timeoutMs: 500\n      parameters: {type: object, properties: {cmd: {type: string}}, required: [cmd]}\n",
+    );
+    let script = "turns:\n  - tool_calls: [{name: exec_command, arguments: {cmd: 'echo begin; sleep 60'}}]\n  \
+                  - expect: ['^begin\\n']\n    text: ok\n";
+    play(&place, script, &["--agent", "hasty"]).expect(0);
+}
