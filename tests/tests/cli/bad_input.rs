@@ -275,7 +275,7 @@ fn what_is_no_component_of_this_contract_is_refused_with_its_name_and_leaves_no_
             "{}",
             ended.stderr
         );
-        assert!(!ended.stderr.contains("panicked"), "{}", ended.stderr);
+        assert_eq!(ended.stderr.lines().count(), 1, "{}", ended.stderr);
         assert_eq!(std::fs::read_dir(&out).unwrap().count(), 0);
     }
 }

@@ -72,6 +72,13 @@ fn a_denied_call_ends_with_3_and_does_nothing() {
         let ended = place.floe(&[call.as_slice(), &[mode]].concat());
         ended.expect(3);
         assert_eq!(ended.stdout, "Tool call denied by user.\n", "{mode}");
+        let asked = mode != "deny-all";
+        assert_eq!(
+            ended.stderr.contains("nobody could be asked"),
+            asked,
+            "{mode}: {}",
+            ended.stderr
+        );
     }
     assert!(!place.workspace().join("made").exists());
 }

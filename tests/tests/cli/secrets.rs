@@ -19,12 +19,12 @@ fn leaks(place: &Place) -> Vec<std::path::PathBuf> {
 #[test]
 fn a_key_of_the_process_reaches_no_output_and_no_trace() {
     let place = Place::new();
-    place.workspace_file(".env", format!("OPENAI_API_KEY={KEY}\n"));
+    place.workspace_file("settings.txt", format!("OPENAI_API_KEY={KEY}\n"));
     let script = place.file(
         "script.yaml",
         format!(
-            "turns:\n  - tool_calls:\n      - {{name: file_read, arguments: {{path: .env}}}}\n      \
-             - {{name: exec_command, arguments: {{cmd: 'printf sk-test-0123; sleep 0.3; echo 456789abcdef; echo {KEY}; for i in $(seq 9000); do cat .env; done; exit 3'}}}}\n      \
+            "turns:\n  - tool_calls:\n      - {{name: file_read, arguments: {{path: settings.txt}}}}\n      \
+             - {{name: exec_command, arguments: {{cmd: 'printf sk-test-0123; sleep 0.3; echo 456789abcdef; echo {KEY}; for i in $(seq 9000); do cat settings.txt; done; exit 3'}}}}\n      \
              - {{name: exec_command, arguments: {{cmd: 'env; cat /proc/*/environ', {KEY}: x}}}}\n  \
              - text: done\n"
         ),

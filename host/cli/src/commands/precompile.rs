@@ -166,9 +166,9 @@ fn load(runtime: &Runtime, name: &str, wasm: Vec<u8>, compiled: Vec<u8>) -> anyh
     })
 }
 
-/// The component of a core module that was built for wasm32-wasip1; a component is left as it is.
+/// The component of a core module that was built for wasm32-wasip1; anything else is left as it is, for admission to judge.
 fn componentize(bytes: Vec<u8>) -> anyhow::Result<Vec<u8>> {
-    if is_component(&bytes) {
+    if !is_core_module(&bytes) {
         return Ok(bytes);
     }
     ComponentEncoder::default()
@@ -186,9 +186,9 @@ fn componentize(bytes: Vec<u8>) -> anyhow::Result<Vec<u8>> {
         .context("it cannot be made a component")
 }
 
-/// True for the binary form of a component: the magic number of WebAssembly, then the layer of components.
-fn is_component(bytes: &[u8]) -> bool {
-    bytes.get(..8) == Some(b"\0asm\x0d\0\x01\0")
+/// True for the binary form of a core module: the magic number of WebAssembly, then the layer of modules.
+fn is_core_module(bytes: &[u8]) -> bool {
+    bytes.get(..8) == Some(b"\0asm\x01\0\0\0")
 }
 
 fn digest(bytes: &[u8]) -> String {
@@ -221,14 +221,17 @@ mod tests {
 
     #[test]
     fn a_component_is_told_from_a_core_module_by_its_layer() {
-        assert!(is_component(b"\0asm\x0d\0\x01\0rest"));
-        assert!(!is_component(b"\0asm\x01\0\0\0"));
-        assert!(!is_component(b"\0asm"));
+        assert!(is_core_module(b"\0asm\x01\0\0\0rest"));
+        assert!(!is_core_module(b"\0asm\x0d\0\x01\0"));
+        assert!(!is_core_module(b"\0asm"));
     }
 
     #[test]
-    fn what_is_no_module_is_refused_with_the_remedy() {
-        let message = format!("{:#}", componentize(b"hello".to_vec()).unwrap_err());
+    fn a_module_that_does_not_know_the_contract_is_refused_with_the_remedy() {
+        let message = format!(
+            "{:#}",
+            componentize(b"\0asm\x01\0\0\0".to_vec()).unwrap_err()
+        );
         assert!(message.contains("build it with the SDK"), "{message}");
     }
 

@@ -1,6 +1,6 @@
 //! The output of one call as text: the deltas as they come, on standard output; notes beside them on standard error.
 
-use floe_protocol::{Body, EventMsg, ModelMsg, OmniMessage, Phase};
+use floe_protocol::{Body, DecidedBy, EventMsg, ModelMsg, OmniMessage, Phase};
 
 use crate::terminal::{Keep, Screen, Style, visible};
 
@@ -48,6 +48,16 @@ pub(super) fn note_event(event: &EventMsg, screen: &Screen) {
         EventMsg::Warning { message, .. } => {
             let label = screen.aside_paint().paint(Style::Warning, "warning:");
             screen.aside(&format!("{label} {}", visible(message, Keep::LinesAndTabs)));
+        }
+        // The model reads that it was denied; only the person can change why.
+        EventMsg::ApprovalDecision(decision) if decision.by == DecidedBy::Nobody => {
+            let label = screen.aside_paint().paint(Style::Warning, "warning:");
+            let tool = visible(&decision.tool, Keep::Nothing);
+            screen.aside(&format!(
+                "{label} nobody could be asked about `{tool}`, so it was denied. Run floe in a terminal to be asked, or choose \
+                 another --approve (now {}).",
+                decision.mode.as_str()
+            ));
         }
         EventMsg::ToolProgress { characters, .. } => {
             screen.progress(&format!("{characters} characters so far"))
