@@ -147,7 +147,10 @@ pub(crate) const MISDEEDS: &[Misdeed] = &[
     Misdeed::large("huge-string", End::Broken(TOO_MUCH)),
     Misdeed::large("huge-list", End::Broken(TOO_MUCH)),
     Misdeed::large("huge-log", End::Completed(SILENCE)),
-    Misdeed::small("leak", End::Failed("too-many", Starting(""))),
+    Misdeed::small(
+        "leak",
+        End::Failed("too-many", Starting("the tool holds more than ")),
+    ),
     Misdeed::small("leak-commands", End::Completed(SILENCE)),
     Misdeed::small(
         "flood-stderr",
