@@ -98,6 +98,8 @@ pub(crate) struct CloseOut {
     cut: Cut,
     /// What was streamed so far.
     body: String,
+    /// False where the last text left its line open.
+    at_line_start: bool,
     keeper: Option<Box<dyn KeepWhole>>,
     keeping: bool,
 }
@@ -112,6 +114,7 @@ impl CloseOut {
         CloseOut {
             cut: Cut::new(max_output_length, truncation),
             body: String::new(),
+            at_line_start: true,
             keeper,
             keeping: false,
         }
@@ -127,6 +130,9 @@ impl CloseOut {
         {
             keeper.append(text);
         }
+        if !text.is_empty() {
+            self.at_line_start = text.ends_with('\n');
+        }
         let now = self.cut.write(text);
         self.body.push_str(now);
         now
@@ -137,12 +143,14 @@ impl CloseOut {
         if characters == 0 {
             return String::new();
         }
-        let line = format!("[... {characters} chars of earlier output dropped ...]\n");
+        let open_line = if self.at_line_start { "" } else { "\n" };
+        let line = format!("{open_line}[... {characters} chars of earlier output dropped ...]\n");
         if self.cut.keeps_tail() {
             self.keep_from_here();
             if let Some(keeper) = &mut self.keeper {
                 keeper.append(&line);
             }
+            self.at_line_start = true;
             self.cut.dropped(characters);
             return String::new();
         }
@@ -178,6 +186,7 @@ impl CloseOut {
             mut body,
             keeper,
             keeping,
+            ..
         } = self;
         let kept = keeper.filter(|_| keeping).map(|mut keeper| keeper.finish());
         let mut facts = ending.facts;

@@ -410,6 +410,16 @@ fn what_a_ring_dropped_is_told_in_place_where_the_end_is_not_kept() {
 }
 
 #[test]
+fn what_a_ring_dropped_is_told_on_a_line_of_its_own() {
+    let mut close_out = CloseOut::new(0, Truncation::Head, None);
+    close_out.write("open");
+    assert_eq!(
+        close_out.dropped(7),
+        "\n[... 7 chars of earlier output dropped ...]\n"
+    );
+}
+
+#[test]
 fn what_a_ring_dropped_is_counted_where_the_end_is_kept() {
     let mut close_out = CloseOut::new(10, Truncation::HeadTail, None);
     close_out.write("0123456");

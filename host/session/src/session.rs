@@ -232,7 +232,8 @@ impl Session {
             head: synced.ok().flatten(),
             ended_commands: running
                 .into_iter()
-                .filter(|command| command.status == Status::Running)
+                // Others belong to calls that have ended, and are ending with them.
+                .filter(|command| command.kept && command.status == Status::Running)
                 .collect(),
         }
     }

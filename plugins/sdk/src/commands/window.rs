@@ -47,23 +47,14 @@ pub(super) fn stream(
     mut write: impl FnMut(&str),
 ) -> Result<WindowEnd, Failure> {
     let deadline = now() + window;
-    let mut at_line_start = true;
     loop {
         let left = deadline.saturating_duration_since(now());
         let batch = source.read(left)?;
-        if batch.dropped > 0 {
-            let break_line = if at_line_start { "" } else { "\n" };
-            write(&format!(
-                "{break_line}[... {} chars of earlier output dropped ...]\n",
-                batch.dropped
-            ));
-            at_line_start = true;
-        }
+        // What was dropped before it could be read is told in the output, and counted, by the host.
         for chunk in &batch.chunks {
             let text = String::from_utf8_lossy(&chunk.data);
             if !text.is_empty() {
                 write(&text);
-                at_line_start = text.ends_with('\n');
             }
         }
         if batch.ended {
@@ -103,7 +94,7 @@ mod tests {
         fn read(&mut self, wait: Duration) -> Result<OutputBatch, Failure> {
             if self.reads.is_empty() || self.reads[0].0 > wait {
                 self.clock.set(self.clock.get() + wait);
-                return Ok(batch("", 0, false));
+                return Ok(batch("", false));
             }
             let (took, batch) = self.reads.remove(0);
             self.clock.set(self.clock.get() + took);
@@ -115,7 +106,7 @@ mod tests {
         }
     }
 
-    fn batch(text: &str, dropped: u64, ended: bool) -> OutputBatch {
+    fn batch(text: &str, ended: bool) -> OutputBatch {
         let chunks = if text.is_empty() {
             Vec::new()
         } else {
@@ -126,7 +117,7 @@ mod tests {
         };
         OutputBatch {
             chunks,
-            dropped,
+            dropped: 0,
             ended,
             waiting_for_input: false,
         }
@@ -163,9 +154,9 @@ mod tests {
     fn output_is_handed_on_as_it_arrives_until_the_command_ends() {
         let (end, written, took) = run(
             vec![
-                (10, batch("a\n", 0, false)),
-                (10, batch("b\n", 0, false)),
-                (5, batch("", 0, true)),
+                (10, batch("a\n", false)),
+                (10, batch("b\n", false)),
+                (5, batch("", true)),
             ],
             Status::Exited(3),
             1000,
@@ -178,29 +169,11 @@ mod tests {
 
     #[test]
     fn a_window_is_waited_out_while_output_streams() {
-        let reads = (0..100).map(|_| (30, batch("x", 0, false))).collect();
+        let reads = (0..100).map(|_| (30, batch("x", false))).collect();
         let (end, written, took) = run(reads, Status::Running, 250);
         assert_eq!(
             (end, written.len(), took),
             (WindowEnd::StillRunning, 8, 250)
-        );
-    }
-
-    #[test]
-    fn dropped_output_is_marked_on_a_line_of_its_own() {
-        let (_, written, _) = run(
-            vec![(1, batch("abc", 0, false)), (1, batch("xyz", 42, true))],
-            Status::Exited(0),
-            1000,
-        );
-        assert_eq!(
-            written.concat(),
-            "abc\n[... 42 chars of earlier output dropped ...]\nxyz"
-        );
-        let (_, written, _) = run(vec![(1, batch("xyz", 7, true))], Status::Exited(0), 1000);
-        assert_eq!(
-            written.concat(),
-            "[... 7 chars of earlier output dropped ...]\nxyz"
         );
     }
 
