@@ -19,13 +19,20 @@ use std::process::ExitCode;
 use clap::Parser as _;
 
 use crate::arguments::Arguments;
-use crate::terminal::{Keep, visible};
+use crate::exit::Fault;
+use crate::terminal::{Keep, lost_results, visible};
 
 fn main() -> ExitCode {
     // A command's walls are built by this same binary. That must come first: the helper has one thread and no runtime.
     floe_sandbox::helper_main();
     let arguments = Arguments::parse();
-    match commands::execute(arguments.command) {
+    let ending = commands::execute(arguments.command).and_then(|status| match lost_results() {
+        None => Ok(status),
+        Some(reason) => Err(Fault::failed(format!(
+            "The results cannot be written to standard output: {reason}."
+        ))),
+    });
+    match ending {
         Ok(status) => ExitCode::from(status.code()),
         Err(fault) => {
             // A message may quote a file of a project that nobody has looked at.

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::support::Place;
+use crate::support::{Place, ended};
 
 fn keys(value: &Value) -> Vec<&str> {
     value
@@ -167,4 +167,29 @@ fn a_tool_above_the_cap_is_not_listed() {
     let tools = listed.as_array().unwrap();
     assert!(tools.iter().any(|tool| tool["name"] == "file_read"));
     assert!(tools.iter().all(|tool| tool["permission"] == "read-only"));
+}
+
+#[test]
+fn results_that_cannot_be_written_are_a_failure_and_a_reader_that_left_is_none() {
+    let place = Place::new();
+    for arguments in [
+        &["config"][..],
+        &["tools"],
+        &["completions", "bash"],
+        &["call", "list", "{}"],
+    ] {
+        let full = std::fs::File::options().write(true).open("/dev/full");
+        let mut command = place.command(arguments);
+        let ended = ended(command.stdout(full.unwrap()).output().unwrap());
+        ended.expect(1);
+        assert!(
+            ended.stderr.contains("cannot be written"),
+            "{}",
+            ended.stderr
+        );
+    }
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let mut command = place.command(&["config"]);
+    ended(command.stdout(writer).output().unwrap()).expect(0);
 }

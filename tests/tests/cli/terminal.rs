@@ -24,6 +24,13 @@ pub(crate) struct Terminal {
 impl Terminal {
     /// `floe` with these arguments on a new terminal, which is its controlling one.
     pub(crate) fn floe(place: &Place, arguments: &[&str], variables: &[(&str, &str)]) -> Terminal {
+        let mut command = Command::new(binary());
+        command.args(arguments);
+        Terminal::program(place, &command, variables)
+    }
+
+    /// Any program on a new terminal, which is its controlling one.
+    fn program(place: &Place, program: &Command, variables: &[(&str, &str)]) -> Terminal {
         let master =
             openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
         grantpt(&master).unwrap();
@@ -40,8 +47,8 @@ impl Terminal {
         let mut command = Command::new("setsid");
         command
             .args(["--ctty", "--wait"])
-            .arg(binary())
-            .args(arguments);
+            .arg(program.get_program())
+            .args(program.get_args());
         place.prepare(&mut command);
         command.envs(variables.iter().copied());
         let child = command
@@ -126,4 +133,42 @@ fn control_and_direction_characters_of_a_program_are_written_out_on_a_terminal()
         piped.stdout, "a\u{202e}b\u{9b}2Jc\u{1b}]0;title\u{7}d\n",
         "into a pipe the bytes go as they are"
     );
+}
+
+#[test]
+fn ctrl_c_ends_a_run_whose_reader_stalls() {
+    let place = Place::new();
+    let text = "x".repeat(1 << 20);
+    let script = place.file("script.yaml", format!("turns:\n  - text: {text}\n"));
+    let pipe = place.file("pipe", "");
+    std::fs::remove_file(&pipe).unwrap();
+    assert!(
+        Command::new("mkfifo")
+            .arg(&pipe)
+            .status()
+            .unwrap()
+            .success()
+    );
+    // Held open and never read.
+    let stalled = File::options().read(true).write(true).open(&pipe).unwrap();
+    let model = format!("script:{}", script.display());
+    let mut command = Command::new("sh");
+    command
+        .args(["-c", "exec \"$@\" > \"$0\""])
+        .arg(&pipe)
+        .arg(binary())
+        .args(["run", "--message", "go", "--model", &model]);
+    let mut terminal = Terminal::program(&place, &command, &[]);
+    let deadline = Instant::now() + PATIENCE;
+    while rustix::io::ioctl_fionread(&stalled).unwrap() < 1 << 16 {
+        assert!(Instant::now() < deadline, "the pipe fills");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    // Two presses at once count as one, so it is pressed until it ends.
+    while terminal.child.try_wait().unwrap().is_none() {
+        assert!(Instant::now() < deadline, "Ctrl-C ends it");
+        terminal.press("\x03");
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    assert_eq!(terminal.end().0, 130);
 }

@@ -60,9 +60,9 @@ pub(crate) fn ask(
     mut show: impl FnMut(&str),
 ) -> Answer {
     show(question);
-    show(offer.prompt());
     // Only now: a long question takes a while to be shown, and nobody has read it before.
     lines.discard_typed();
+    show(offer.prompt());
     loop {
         match lines.next_line() {
             Line::Text(line) => match line.trim().to_ascii_lowercase().as_str() {

@@ -105,24 +105,35 @@ fn quoted(text: &str, paint: Paint, columns: usize) -> String {
     quoted
 }
 
-/// The parts of a line that fit beside an indentation. Whatever is not ASCII counts as two columns, which is the most it takes.
+/// The parts of a line that fit beside an indentation, cut behind a space where there is one. Whatever is not ASCII counts as
+/// two columns, which is the most it takes.
 fn folded(line: &str, columns: usize, indentation: usize) -> Vec<&str> {
     /// Room enough to read, and too little to draw anything with.
     const LEAST: usize = 8;
     // The last column stays free: some terminals go on as soon as it is filled.
     let room = columns.saturating_sub(indentation + 1).max(LEAST);
+    let columns_of = |text: &str| -> usize { text.chars().map(width_of).sum() };
     let mut parts = Vec::new();
     let (mut start, mut width) = (0, 0);
+    // Behind the last space of this part.
+    let mut gap = None;
     for (position, character) in line.char_indices() {
-        let wide = if character.is_ascii() { 1 } else { 2 };
-        if width + wide > room {
-            parts.push(&line[start..position]);
-            (start, width) = (position, 0);
+        while width + width_of(character) > room {
+            let cut = gap.take().unwrap_or(position);
+            parts.push(&line[start..cut]);
+            (start, width) = (cut, columns_of(&line[cut..position]));
         }
-        width += wide;
+        width += width_of(character);
+        if character == ' ' {
+            gap = Some(position + 1);
+        }
     }
     parts.push(&line[start..]);
     parts
+}
+
+fn width_of(character: char) -> usize {
+    if character.is_ascii() { 1 } else { 2 }
 }
 
 fn rows(question: &Question, standing: &Standing) -> Vec<(&'static str, String)> {
@@ -508,7 +519,7 @@ mod tests {
         {
             working_directory.clone_from(&fake);
         }
-        for columns in [1, 20, 80, 200] {
+        for columns in [1, 20, 40, 79, 80, 81, 200] {
             let card = render(&question, &standing(), Paint::PLAIN, columns);
             for line in card.lines().filter(|line| !line.is_empty()) {
                 assert!(
@@ -516,7 +527,7 @@ mod tests {
                     "{line}"
                 );
                 assert!(
-                    columns < 80 || line.chars().count() < columns,
+                    columns < 40 || line.chars().count() < columns,
                     "{columns}: {line}"
                 );
             }

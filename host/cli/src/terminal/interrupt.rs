@@ -1,7 +1,8 @@
 //! Ctrl-C: once interrupts what runs, twice ends the program. While a question is open, Ctrl-C answers it with no.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
 
+use tokio::runtime::Builder;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
@@ -28,28 +29,42 @@ pub(crate) struct Interrupts {
 impl Interrupts {
     /// Listens to the keyboard and to requests to end, from now on. `announce` is told of each press that does not end
     /// the program.
+    ///
+    /// Neither listening nor ending waits for anything else of the program: both have threads of their own, because those of
+    /// the host may all be writing to somebody who does not read.
     pub(crate) fn listen(
         &self,
         announce: impl Fn(Pressed) + Send + 'static,
     ) -> std::io::Result<()> {
+        let (tell, told) = mpsc::channel();
+        std::thread::Builder::new()
+            .name("announce".into())
+            .spawn(move || told.into_iter().for_each(announce))?;
+        let own = Builder::new_current_thread().enable_io().build()?;
+        let inside = own.enter();
         let mut keyboard = signal(SignalKind::interrupt())?;
         let mut terminate = signal(SignalKind::terminate())?;
         let mut hangup = signal(SignalKind::hangup())?;
+        drop(inside);
         let interrupts = self.clone();
-        tokio::spawn(async move {
+        let listen = async move {
             loop {
                 let pressed = tokio::select! {
                     _ = keyboard.recv() => interrupts.press(),
                     _ = terminate.recv() => interrupts.press_beyond_question(),
                     _ = hangup.recv() => interrupts.press_beyond_question(),
                 };
-                match pressed {
+                if pressed == Pressed::Ends {
                     // The sandbox ends its processes when the program that holds them is gone.
-                    Pressed::Ends => std::process::exit(Status::Interrupted.code().into()),
-                    pressed => announce(pressed),
+                    std::process::exit(Status::Interrupted.code().into());
                 }
+                // Nobody to tell is nothing to end for.
+                let _ = tell.send(pressed);
             }
-        });
+        };
+        std::thread::Builder::new()
+            .name("interrupts".into())
+            .spawn(move || own.block_on(listen))?;
         Ok(())
     }
 

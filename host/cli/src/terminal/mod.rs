@@ -6,7 +6,7 @@ mod style;
 
 pub(crate) use floe_protocol::{Keep, visible};
 pub(crate) use interrupt::{Interrupts, Pressed};
-pub(crate) use screen::Screen;
+pub(crate) use screen::{Screen, lost_results};
 pub(crate) use style::{Paint, Style};
 
 #[cfg(test)]

@@ -5,11 +5,19 @@
 
 use std::io::{self, IsTerminal as _, Write};
 use std::os::fd::AsFd;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use tokio_util::sync::CancellationToken;
 
 use super::{Keep, Paint, visible};
+
+/// Why results of this process were lost, where their reader did not just go away.
+static LOST: OnceLock<String> = OnceLock::new();
+
+/// Why results of this process were lost: a full disk, say. None where all were written, or nobody wanted more of them.
+pub(crate) fn lost_results() -> Option<&'static str> {
+    LOST.get().map(String::as_str)
+}
 
 /// Where text goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -177,7 +185,10 @@ impl Screen {
                     .result
                     .write_all(text.as_bytes())
                     .and_then(|()| state.result.flush());
-                if written.is_err() {
+                if let Err(error) = written {
+                    if error.kind() != io::ErrorKind::BrokenPipe {
+                        let _ = LOST.set(error.to_string());
+                    }
                     self.reader_gone.cancel();
                 }
             }
