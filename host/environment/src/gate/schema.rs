@@ -111,8 +111,8 @@ impl ArgumentSchema {
         Err(Refusal::failed(Gate::Schema, "invalid-arguments", text))
     }
 
-    /// What the words of a refusal are found in: the arguments, or where that could mean millions of faults, the same with its arrays
-    /// cut; none where that could still be.
+    /// What the words of a refusal are found in: the arguments, or where that could mean millions of faults, the same with its
+    /// arrays cut; none where that could still be.
     fn sample<'a>(&self, arguments: &'a Value) -> Option<Cow<'a, Value>> {
         let most = MOST_FAULTS / self.weight;
         if has_at_most(arguments, most) {
@@ -169,8 +169,8 @@ impl ArgumentSchema {
     }
 }
 
-/// Compiles a schema that may be anyone's, with the most schemas that it applies to one value. Nothing is fetched from elsewhere, and
-/// what would cost more than any real schema is refused.
+/// Compiles a schema that may be anyone's, with the most schemas that it applies to one value. Nothing is fetched from
+/// elsewhere, and what would cost more than any real schema is refused.
 pub(crate) fn compile(schema: &Value) -> Result<(Validator, usize), String> {
     let weight = weight::weigh(schema)?;
     let validator = jsonschema::options()
