@@ -227,11 +227,9 @@ mod tests {
     }
 
     #[test]
-    fn a_module_that_does_not_know_the_contract_is_refused_with_the_remedy() {
-        let message = format!(
-            "{:#}",
-            componentize(b"\0asm\x01\0\0\0".to_vec()).unwrap_err()
-        );
+    fn a_module_that_is_torn_is_refused_with_the_remedy() {
+        let torn = b"\0asm\x01\0\0\0torn".to_vec();
+        let message = format!("{:#}", componentize(torn).unwrap_err());
         assert!(message.contains("build it with the SDK"), "{message}");
     }
 
