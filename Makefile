@@ -71,13 +71,13 @@ test: build guests ## Runs the tests.
 	$(call say,test: tools)
 	@$(GUEST_CARGO) test --quiet --manifest-path plugins/Cargo.toml --workspace
 
-test-contract: components $(CARGO_COMPONENT) $(COMPONENTIZE_PY) ## Builds a tool with plain cargo, cargo-component and Python, and runs the three.
+test-contract: build $(CARGO_COMPONENT) $(COMPONENTIZE_PY) ## Builds a tool with plain cargo, cargo-component and Python, and runs the three.
 	@plugins/contract/build $(CARGO_COMPONENT) $(COMPONENTIZE_PY)
 	@$(FLOE) precompile --out target/contract/components target/contract/*.wasm
 	$(call say,test: contract)
 	@cargo test --quiet $(WORKSPACE) --test contract -- --ignored
 
-lint: components $(CARGO_DENY) ## Checks formatting, lints, documentation, licences and sources.
+lint: build $(CARGO_DENY) ## Checks formatting, lints, documentation, licences and sources.
 	$(call say,lint: formatting)
 	@cargo fmt --all --check
 	@for workspace in $(GUESTS); do cargo fmt --all --check --manifest-path $$workspace/Cargo.toml; done
