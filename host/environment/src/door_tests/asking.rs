@@ -66,13 +66,16 @@ async fn where_nobody_can_be_asked_the_call_is_denied() {
 
 #[tokio::test]
 async fn an_approver_that_breaks_off_denies() {
-    let open = House::new().open(|options| {
-        options.approval_mode = ApprovalMode::AlwaysAsk;
-        options.approver = Some(Arc::new(Panics));
-    });
-    let output = open.run("reader", "{}").await;
-    assert_eq!(output.end, CallOutcome::Denied);
-    assert_eq!(open.sink.decisions()[0].by, DecidedBy::Callback);
+    let approvers: [Arc<dyn Approver>; 2] = [Arc::new(Panics), Arc::new(PanicsAtOnce)];
+    for approver in approvers {
+        let open = House::new().open(|options| {
+            options.approval_mode = ApprovalMode::AlwaysAsk;
+            options.approver = Some(approver);
+        });
+        let output = open.run("reader", "{}").await;
+        assert_eq!(output.end, CallOutcome::Denied);
+        assert_eq!(open.sink.decisions()[0].by, DecidedBy::Callback);
+    }
 }
 
 #[tokio::test]

@@ -303,3 +303,20 @@ impl Approver for Panics {
         panic!("the callback broke off");
     }
 }
+
+/// Breaks off before there is a future to wait for, as an approver may that is written without `async`.
+struct PanicsAtOnce;
+
+impl Approver for PanicsAtOnce {
+    fn decide<'life0, 'life1, 'async_trait>(
+        &'life0 self,
+        _question: &'life1 Question,
+    ) -> std::pin::Pin<Box<dyn Future<Output = Answer> + Send + 'async_trait>>
+    where
+        'life0: 'async_trait,
+        'life1: 'async_trait,
+        Self: 'async_trait,
+    {
+        panic!("the callback broke off at once")
+    }
+}
