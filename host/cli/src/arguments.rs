@@ -121,7 +121,7 @@ pub(crate) struct Call {
     #[arg(value_name = "TOOL")]
     pub(crate) tool: String,
     /// The arguments: JSON, @FILE, or - for standard input [default: {}]
-    #[arg(value_name = "JSON|@FILE|-", allow_hyphen_values = true)]
+    #[arg(value_name = "JSON|@FILE|-")]
     pub(crate) arguments: Option<String>,
     #[command(flatten)]
     pub(crate) session: SessionArguments,
@@ -223,7 +223,7 @@ pub(crate) struct Doctor {
     args_conflicts_with_subcommands = true,
     disable_help_subcommand = true,
     after_help = "Examples:
-  floe config > ~/.local/share/floe/config.yaml
+  mkdir -p ~/.local/share/floe && floe config > ~/.local/share/floe/config.yaml
   floe config check
   floe config check --workspace ~/project"
 )]
@@ -275,7 +275,7 @@ fn hash(text: &str) -> Result<String, String> {
     if text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
         Ok(text.to_ascii_lowercase())
     } else {
-        Err("a hash is 64 hexadecimal digits, as `floe run` prints it after `hash`".into())
+        Err("a hash is 64 hexadecimal digits, as `floe run` prints it after `Hash`".into())
     }
 }
 

@@ -24,6 +24,28 @@ fn an_unknown_tool_fails() {
         "{}",
         ended.stdout
     );
+    assert_eq!(
+        ended.stderr,
+        "`floe tools` lists the tools that there are.\n"
+    );
+}
+
+#[test]
+fn a_misspelt_option_is_named_with_what_it_resembles() {
+    let ended = Place::new().floe(&["call", "list", "--worksapce", "."]);
+    ended.expect(2);
+    assert!(
+        ended.stderr.contains("'--worksapce'") && ended.stderr.contains("'--workspace'"),
+        "{}",
+        ended.stderr
+    );
+}
+
+#[test]
+fn arguments_whose_quotes_the_shell_took_are_answered_with_how_to_quote() {
+    let ended = Place::new().floe(&["call", "list", "{path:.}"]);
+    ended.expect(1);
+    assert!(ended.stderr.contains("single quotes"), "{}", ended.stderr);
 }
 
 #[test]

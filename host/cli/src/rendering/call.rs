@@ -9,6 +9,8 @@ use crate::terminal::{Keep, Screen, Style, visible};
 pub(crate) struct CallPrinter {
     /// True once the output was framed, so that the complete message brings nothing new.
     framed: bool,
+    /// What a person can do about a call that a gate refused; the model needs no such word.
+    hint: Option<&'static str>,
 }
 
 impl CallPrinter {
@@ -31,14 +33,35 @@ impl CallPrinter {
                     screen.end_result_line();
                 }
             }
-            Body::ModelMsg(ModelMsg::ToolCallOutput { output, images, .. }) if !self.framed => {
-                screen.untrusted_result(output);
-                note_images(images.as_deref().unwrap_or_default(), screen);
-                screen.end_result_line();
+            Body::ModelMsg(ModelMsg::ToolCallOutput { output, images, .. }) => {
+                if !self.framed {
+                    screen.untrusted_result(output);
+                    note_images(images.as_deref().unwrap_or_default(), screen);
+                    screen.end_result_line();
+                }
+                if let Some(hint) = self.hint.take() {
+                    screen.aside(hint);
+                }
             }
-            Body::EventMsg(event) => note_event(event, screen),
+            Body::EventMsg(event) => {
+                if let EventMsg::ApprovalDecision(decision) = event {
+                    self.hint = hint(decision.gate.as_deref());
+                }
+                note_event(event, screen);
+            }
             _ => {}
         }
+    }
+}
+
+/// What to type instead, where the gate that refused the call says what was wrong with the line.
+fn hint(gate: Option<&str>) -> Option<&'static str> {
+    match gate {
+        Some("name") => Some("`floe tools` lists the tools that there are."),
+        Some("json") => Some(
+            "In a shell, put single quotes around the JSON: floe call list '{\"path\":\"src\"}'",
+        ),
+        _ => None,
     }
 }
 

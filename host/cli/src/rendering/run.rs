@@ -146,6 +146,11 @@ impl RunPrinter {
                     }
                     None => String::new(),
                 };
+                // A reason that is a sentence goes on.
+                let reason = match next.is_empty() {
+                    true => reason,
+                    false => reason.trim_end_matches('.'),
+                };
                 let label = screen
                     .aside_paint()
                     .paint(Style::Bad, "model request failed:");
@@ -374,14 +379,14 @@ mod tests {
         RunPrinter::default().message(
             &OmniMessage::event(EventMsg::RequestEnd {
                 status: StopReason::Failed,
-                error_message: Some("connection refused".into()),
+                error_message: Some("The connection was refused.".into()),
                 attempt: Some(1),
                 retry_in_ms: Some(2000),
             }),
             &screen,
         );
         expect![[r#"
-            model request failed: connection refused; next try in 2 s
+            model request failed: The connection was refused; next try in 2 s
         "#]]
         .assert_eq(&pane.text());
     }
