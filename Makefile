@@ -22,6 +22,8 @@ FOLDERS := $(filter-out sdk contract,$(patsubst plugins/%/Cargo.toml,%,$(wildcar
 CORES := $(patsubst %,target/guests/wasm32-wasip1/release/%.wasm,$(subst -,_,$(FOLDERS)))
 # Beside the folder, whose contents are an input of the binary.
 COMPONENTS := target/components.made
+# The tools that are embedded, so that one that was removed goes.
+LIST := target/components.list
 # What the compiled form of a component depends on, beside the component.
 ENGINE := Cargo.lock $(shell find host/protocol/src host/runtime/src host/cli -name '*precompile*' -o -path '*runtime/src/*.rs' -o -path '*protocol/src/*.rs')
 FUZZ_SECONDS ?= 60
@@ -45,7 +47,10 @@ $(CORES) &: force | setup
 	$(call say,tools: compiling $(words $(CORES)))
 	@$(GUEST_CARGO) build --quiet --manifest-path plugins/Cargo.toml --workspace --release --target wasm32-wasip1
 
-$(COMPONENTS): $(CORES) $(ENGINE)
+$(LIST): force
+	@mkdir -p $(@D); echo $(CORES) | cmp --silent - $@ || echo $(CORES) > $@
+
+$(COMPONENTS): $(CORES) $(ENGINE) $(LIST)
 	$(call say,host: compiling what makes components (the first time takes minutes))
 	@cargo build --quiet --workspace
 	$(call say,tools: making components)
@@ -78,7 +83,8 @@ test-contract: build $(CARGO_COMPONENT) $(COMPONENTIZE_PY) ## Builds a tool with
 	@cargo test --quiet $(WORKSPACE) --test contract -- --ignored
 
 lint: build $(CARGO_DENY) ## Checks formatting, lints, documentation, licences and sources.
-	$(call say,lint: formatting)
+	$(call say,lint: the lock file and formatting)
+	@cargo metadata --quiet --locked --format-version 1 >/dev/null
 	@cargo fmt --all --check
 	@for workspace in $(GUESTS); do cargo fmt --all --check --manifest-path $$workspace/Cargo.toml; done
 	$(call say,lint: clippy)

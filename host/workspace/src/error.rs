@@ -165,6 +165,14 @@ pub enum OpenError {
     /// The root of the file system.
     #[error("Workspace / is refused: a tool could touch the whole machine; name a project folder")]
     FileSystemRoot,
+    /// Not files but the machine itself.
+    #[error("Workspace {} is refused: what lies in {} is the machine itself and no files; name a project folder", path.display(), below)]
+    Machine {
+        /// The folder.
+        path: PathBuf,
+        /// `/proc`, `/sys` or `/dev`.
+        below: &'static str,
+    },
     /// The person's home folder, not named as such.
     #[error("Workspace {} is your home folder; name a project folder, or this one with --workspace if you mean it", path.display())]
     PersonHome {

@@ -4,7 +4,11 @@ use std::path::{Path, PathBuf};
 
 use crate::OpenError;
 
-/// Refuses folders that no Session should work in: `/`; the person's home folder, unless it was named on purpose; and
+/// File systems that hold no files: a Workspace there would show a tool the host's memory, environment and devices.
+const MACHINE: [&str; 3] = ["/proc", "/sys", "/dev"];
+
+/// Refuses folders that no Session should work in: `/`; what is the machine itself (`/proc`, `/sys` and `/dev`, but not
+/// `/dev/shm`); the person's home folder, unless it was named on purpose; and
 /// any folder that contains or lies in `home_root` (`FLOE_HOME`), always, since a tool could then rewrite its own settings and Traces.
 ///
 /// Links in all three paths are followed as far as they exist; `home_root` need not exist yet.
@@ -18,6 +22,11 @@ pub fn check_location(
     let home = canonical(home_root);
     if path.parent().is_none() {
         return Err(OpenError::FileSystemRoot);
+    }
+    if let Some(below) = MACHINE.into_iter().find(|below| path.starts_with(below))
+        && !path.starts_with("/dev/shm/")
+    {
+        return Err(OpenError::Machine { path, below });
     }
     if path.starts_with(&home) || home.starts_with(&path) {
         return Err(OpenError::OverlapsHome { path, home });
@@ -65,6 +74,31 @@ mod tests {
                 Err(OpenError::FileSystemRoot)
             );
         }
+    }
+
+    #[test]
+    fn what_is_the_machine_itself_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let link = folder.path().join("link");
+        symlink("/proc/self", &link).unwrap();
+        let home = folder.path().join("home");
+        for path in [
+            Path::new("/proc"),
+            Path::new("/sys/kernel"),
+            Path::new("/dev"),
+            &link,
+        ] {
+            assert!(
+                matches!(
+                    check_location(path, &home, None, true),
+                    Err(OpenError::Machine { .. })
+                ),
+                "{}",
+                path.display()
+            );
+        }
+        let shared_memory = Path::new("/dev/shm/project");
+        assert_eq!(check_location(shared_memory, &home, None, true), Ok(()));
     }
 
     #[test]
