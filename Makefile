@@ -26,6 +26,7 @@ COMPONENTS := target/components.made
 LIST := target/components.list
 # What the compiled form of a component depends on, beside the component.
 ENGINE := Cargo.lock $(shell find host/protocol/src host/runtime/src host/cli -name '*precompile*' -o -path '*runtime/src/*.rs' -o -path '*protocol/src/*.rs')
+BIN ?= $(or $(CARGO_HOME),$(HOME)/.cargo)/bin
 FUZZ_SECONDS ?= 60
 # The same packages and features everywhere, so that nothing is built twice.
 WORKSPACE := --workspace --features floe-cli/embed
@@ -101,15 +102,18 @@ fix: ## Formats the code.
 	@cargo fmt --all
 	@for workspace in $(GUESTS); do cargo fmt --all --manifest-path $$workspace/Cargo.toml; done
 
-bench: components guests ## Measures, beside the goals.
+bench: build guests ## Measures, beside the goals.
 	$(call say,bench: compiling optimised (the first time takes ten minutes))
 	@cargo build --quiet --release $(WORKSPACE) --bin floe
 	@cargo bench --quiet $(WORKSPACE) --bench figures --no-run
 	$(call say,bench: measuring)
 	@cargo bench --quiet $(WORKSPACE) --bench figures -- --noplot --quiet
 
-install: components ## Installs the binary with cargo, optimised.
-	@cargo install --quiet --locked --path host/cli --features embed
+install: build ## Builds the binary optimised and puts it into BIN (default: cargo's own).
+	$(call say,host: compiling optimised (the first time takes minutes))
+	@cargo build --quiet --release $(WORKSPACE) --bin floe
+	@install -D --mode=755 target/release/floe "$(BIN)/floe"
+	$(call say,installed $(BIN)/floe)
 
 advisories: $(CARGO_DENY) ## Checks dependencies against the advisory database (needs the network).
 	@$(CARGO_DENY) check advisories

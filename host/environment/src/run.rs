@@ -183,7 +183,10 @@ fn returned(offer: &Offer, result: ToolResult, ending: &mut Ending) {
 /// A message and what to do about it.
 fn words(failure: &Failure) -> String {
     match failure.hint.as_deref() {
-        Some(hint) if !hint.is_empty() => format!("{} {hint}", failure.message),
+        Some(hint) if !hint.is_empty() => {
+            let ends = failure.message.ends_with(['.', '!', '?']);
+            format!("{}{} {hint}", failure.message, if ends { "" } else { ";" })
+        }
         _ => failure.message.clone(),
     }
 }
@@ -213,6 +216,14 @@ fn data_url(image: &Image) -> Result<String, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_hint_follows_its_message_as_a_sentence_or_after_a_semicolon() {
+        let said = |message: &str| words(&Failure::new("io", message).with_hint("try again"));
+        assert_eq!(said("it broke"), "it broke; try again");
+        assert_eq!(said("It broke."), "It broke. try again");
+        assert_eq!(words(&Failure::new("io", "it broke")), "it broke");
+    }
 
     #[test]
     fn an_image_becomes_a_data_url() {
