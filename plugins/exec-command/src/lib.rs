@@ -52,7 +52,8 @@ impl Tool for ExecCommand {
         if arguments.cmd.is_empty() {
             return Ok(Outcome::missing_argument("cmd", NAME));
         }
-        let default_ms = if is_one_shot(context) {
+        let one_shot = is_one_shot(context);
+        let default_ms = if one_shot {
             f64::INFINITY
         } else {
             YIELD_DEFAULT_MS
@@ -62,7 +63,13 @@ impl Tool for ExecCommand {
             cancellation::remaining(),
         );
         match command(&arguments).spawn() {
-            Ok(session) => follow(&session, window),
+            Ok(session) => {
+                // Nobody can send input later, so a program that reads to the end of its input is to find it.
+                if one_shot && arguments.tty != Some(true) {
+                    session.close_stdin()?;
+                }
+                follow(&session, window)
+            }
             Err(failure) => Ok(Outcome::failed(spawn_error(&failure))),
         }
     }

@@ -167,6 +167,17 @@ fn an_interrupt_ends_the_call_and_its_processes_with_130() {
 }
 
 #[test]
+fn a_command_of_a_single_call_finds_the_end_of_its_input() {
+    let place = Place::new();
+    let ended = place.floe(&[
+        "call",
+        "exec_command",
+        r#"{"cmd":"cat; read line || echo none"}"#,
+    ]);
+    assert_eq!(ended.expect(0).stdout, "none\n");
+}
+
+#[test]
 fn a_command_that_still_runs_when_floe_exits_is_ended_and_that_is_said() {
     let place = Place::new();
     let arguments = r#"{"cmd":"sleep 600; touch survived","yield_time_ms":250}"#;
