@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::registry::Origin;
 
 /// What a call would do, as exactly as it can be said.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Action {
     /// A native command.
     Command {

@@ -64,28 +64,8 @@ fn effect(call: &ToolCall) -> String {
 /// Answers for the approver behind it where the same was denied before in this run.
 pub(crate) struct RememberingApprover {
     approver: Arc<dyn Approver>,
-    denied: Mutex<HashSet<(String, Denied)>>,
-}
-
-/// An action as a key.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-enum Denied {
-    Command { text: String, directory: String },
-    Input { process_id: String, text: String },
-    Arguments(String),
-}
-
-impl From<&Action> for Denied {
-    fn from(action: &Action) -> Denied {
-        match action.clone() {
-            Action::Command {
-                text,
-                working_directory: directory,
-            } => Denied::Command { text, directory },
-            Action::Input { process_id, text } => Denied::Input { process_id, text },
-            Action::Arguments(text) => Denied::Arguments(text),
-        }
-    }
+    /// What was denied: the tool, and what it would have done.
+    denied: Mutex<HashSet<(String, Action)>>,
 }
 
 impl RememberingApprover {
@@ -101,7 +81,7 @@ impl RememberingApprover {
         self.denied().clear();
     }
 
-    fn denied(&self) -> MutexGuard<'_, HashSet<(String, Denied)>> {
+    fn denied(&self) -> MutexGuard<'_, HashSet<(String, Action)>> {
         self.denied.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -109,7 +89,7 @@ impl RememberingApprover {
 #[async_trait]
 impl Approver for RememberingApprover {
     async fn decide(&self, question: &Question) -> Answer {
-        let key = (question.tool.clone(), Denied::from(&question.action));
+        let key = (question.tool.clone(), question.action.clone());
         if self.denied().contains(&key) {
             return Answer::Deny;
         }
