@@ -144,6 +144,7 @@ impl CommandSessions {
             working_directory: directory,
             environment: base.compose(&spec.environment)?,
             terminal: spec.terminal.then_some(TERMINAL_SIZE),
+            widening: spec.widening.clone(),
         };
         self.tell_what_appeared().await;
         let launcher = Arc::clone(&self.launcher);

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::path::PathBuf;
 
+use floe_sandbox::Widening;
+
 use crate::CommandError;
 
 /// What to run and how.
@@ -21,6 +23,8 @@ pub struct CommandSpec {
     pub terminal: bool,
     /// Give the bytes as they came instead of text.
     pub raw_output: bool,
+    /// What the person lets this command reach beyond the Session's policy.
+    pub widening: Widening,
 }
 
 impl CommandSpec {

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use floe_protocol::{ApprovalMode, Mode, OmniMessage, Permission, ToolDefinition};
 use floe_runtime::{CapabilitySet, Hosts};
+use floe_sandbox::Widening;
 use futures_util::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 
@@ -52,6 +53,8 @@ pub struct CallSite {
     pub capabilities: CapabilitySet,
     /// The mode in which it was decided.
     pub mode: Mode,
+    /// What the person lets its commands reach beyond the Session's policy.
+    pub widening: Widening,
     /// Ends the call.
     pub cancel: CancellationToken,
 }

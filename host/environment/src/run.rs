@@ -11,6 +11,7 @@ use floe_runtime::{
     Call, CallContext, CallEnd, CallLimits, CallRequest, Capability, Failure, HostFacts, Image,
     OutputSink, ToolResult,
 };
+use floe_sandbox::Widening;
 use futures_util::FutureExt;
 use tokio_util::sync::CancellationToken;
 
@@ -45,6 +46,7 @@ impl Inner {
             tool: definition.name.clone(),
             capabilities: passed.capabilities,
             mode: passed.mode,
+            widening: Widening::default(),
             cancel: cancel.clone(),
         };
         let hosts = self.options.hosts.hosts(&site);

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use crate::control::Control;
 use crate::error::SandboxError;
 use crate::plan::{Bytes, Execution, Run};
+use crate::widening::Widening;
 
 /// One command.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,6 +21,8 @@ pub struct ConfinedCommand {
     pub environment: Vec<(OsString, OsString)>,
     /// Columns and rows of a terminal to run in; pipes without.
     pub terminal: Option<(u16, u16)>,
+    /// What it may reach beyond the Session's policy.
+    pub widening: Widening,
 }
 
 impl ConfinedCommand {

@@ -11,6 +11,7 @@ use crate::error::SandboxError;
 use crate::launch::Sandbox;
 use crate::layer::{Layer, LayerName, Tier};
 use crate::options::SandboxOptions;
+use crate::widening::Widening;
 
 /// What `floe doctor` prints.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -83,6 +84,7 @@ fn examine(helper: &Path) -> Result<Vec<Layer>, SandboxError> {
         working_directory: PathBuf::new(),
         environment: Vec::new(),
         terminal: None,
+        widening: Widening::default(),
     })?;
     match child.control.wait() {
         Event::Exited(0) => Ok(sandbox.confinement().layers),

@@ -26,6 +26,7 @@ mod secrets;
 mod survey;
 mod toolchains;
 mod view;
+mod widening;
 mod worktree;
 
 pub use command::{Child, ConfinedCommand, Program, Streams};
@@ -38,3 +39,4 @@ pub use layer::{Confinement, Layer, LayerName, Tier};
 pub use options::SandboxOptions;
 pub use policy::{Limits, Network, Policy, Search, WorkspaceMode};
 pub use protected::PROTECTED;
+pub use widening::{GrantedPath, Widening};

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use floe_sandbox::{ConfinedCommand, Program};
+use floe_sandbox::{ConfinedCommand, Program, Widening};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use tokio::runtime::Handle;
@@ -115,6 +115,7 @@ async fn ask(
         working_directory: PathBuf::new(),
         environment: environment.into_iter().collect(),
         terminal: None,
+        widening: Widening::default(),
     };
     let starting = Arc::clone(launcher);
     let launched = runtime

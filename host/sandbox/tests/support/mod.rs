@@ -10,7 +10,8 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use floe_sandbox::{
-    Child, ConfinedCommand, Control, Event, Program, Sandbox, SandboxError, SandboxOptions, Streams,
+    Child, ConfinedCommand, Control, Event, Program, Sandbox, SandboxError, SandboxOptions,
+    Streams, Widening,
 };
 use rustix::fs::{Mode, OFlags};
 
@@ -87,6 +88,7 @@ impl Session {
             working_directory: PathBuf::new(),
             environment: self.environment(),
             terminal: None,
+            widening: Widening::default(),
         }
     }
 

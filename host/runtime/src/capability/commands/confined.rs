@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use floe_command::{Channel, CommandError, CommandSessions, Status};
+use floe_sandbox::Widening;
 
 use super::{
     CommandSession, CommandSpec, CommandStatus, Commands, OutputBatch, OutputChannel, OutputChunk,
@@ -13,12 +14,27 @@ use crate::capability::Failure;
 
 /// The commands of a Session as tools use them.
 #[derive(Clone)]
-pub struct ConfinedCommands(Arc<CommandSessions>);
+pub struct ConfinedCommands {
+    sessions: Arc<CommandSessions>,
+    widening: Widening,
+}
 
 impl ConfinedCommands {
     /// Commands are started and found here.
     pub fn new(sessions: Arc<CommandSessions>) -> ConfinedCommands {
-        ConfinedCommands(sessions)
+        ConfinedCommands {
+            sessions,
+            widening: Widening::default(),
+        }
+    }
+
+    /// The same commands for a call that the person granted more: those that it starts may reach `widening` as well.
+    #[must_use]
+    pub fn widened(&self, widening: Widening) -> ConfinedCommands {
+        ConfinedCommands {
+            sessions: Arc::clone(&self.sessions),
+            widening,
+        }
     }
 }
 
@@ -39,13 +55,14 @@ impl Commands for ConfinedCommands {
                 .collect(),
             terminal: spec.tty,
             raw_output: spec.raw_output,
+            widening: self.widening.clone(),
         };
-        let handle = self.0.spawn(spec).await.map_err(failure)?;
+        let handle = self.sessions.spawn(spec).await.map_err(failure)?;
         Ok(Arc::new(Held(handle)))
     }
 
     async fn attach(&self, process_id: &str) -> Result<Arc<dyn CommandSession>, Failure> {
-        let handle = self.0.attach(process_id).map_err(failure)?;
+        let handle = self.sessions.attach(process_id).map_err(failure)?;
         Ok(Arc::new(Held(handle)))
     }
 }
