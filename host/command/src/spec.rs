@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use floe_sandbox::Widening;
+use floe_sandbox::{Excess, Widening};
 
 use crate::CommandError;
 
@@ -116,6 +116,8 @@ pub enum Status {
     Exited(i32),
     /// It was ended by the signal of this name, `SIGKILL` where it was ended from here.
     Signaled(String),
+    /// It was ended, with all its children, because it used more than the operator allows.
+    Stopped(Excess),
     /// Its sandbox went away, and with it the knowledge of how it ended.
     Lost(CommandError),
 }

@@ -52,8 +52,11 @@ impl CallRecord {
         facts.notes.extend(line);
     }
 
-    pub(crate) fn ended_with(&self, status: &CommandStatus) {
+    /// How a command ended that the guest watched, and the line that says why, which is kept once however often it is told.
+    pub(crate) fn ended_with(&self, status: &CommandStatus, note: Option<String>) {
         let mut facts = self.facts.lock().unwrap_or_else(PoisonError::into_inner);
+        let note = note.filter(|note| !facts.notes.contains(note));
+        facts.notes.extend(note);
         match status {
             CommandStatus::Running => {}
             CommandStatus::Exited(code) => {

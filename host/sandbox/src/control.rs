@@ -19,6 +19,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::error::SandboxError;
+use crate::excess::Excess;
 use crate::layer::Layer;
 use crate::reaper::Helper;
 
@@ -106,6 +107,8 @@ pub enum Event {
     Exited(i32),
     /// By this signal.
     Signaled(Signal),
+    /// It was ended, with everything in its sandbox, because it used more than the operator allows.
+    Stopped(Excess),
     /// The sandbox went away under it: it was killed through [`Control::kill`] or from outside.
     SandboxEnded,
 }
@@ -134,6 +137,8 @@ pub(crate) enum Report {
     Exited(i32),
     /// The command was ended by this signal.
     Signaled(i32),
+    /// The command is about to be ended, because it used too much.
+    Stopped(Excess),
 }
 
 /// The longest message: a failed wall with all its words is far below.
@@ -280,6 +285,7 @@ impl Control {
             Ok(Received::Nothing) => return None,
             Ok(Received::Message(Report::Exited(code), _)) => Event::Exited(code),
             Ok(Received::Message(Report::Signaled(number), _)) => Event::Signaled(Signal(number)),
+            Ok(Received::Message(Report::Stopped(excess), _)) => Event::Stopped(excess),
             Ok(Received::Message(..) | Received::End) | Err(_) => Event::SandboxEnded,
         };
         Some(self.ended.get_or_init(|| event).clone())

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::SandboxError;
+use crate::layer::MinimumTier;
 use crate::pattern::Pattern;
 
 /// What a Session's commands may see, change and use.
@@ -31,6 +32,8 @@ pub struct Policy {
     pub search: Search,
     /// How much of the machine one command may use.
     pub limits: Limits,
+    /// The weakest set of walls that commands may run in.
+    pub minimum_tier: MinimumTier,
 }
 
 impl Default for Policy {
@@ -44,6 +47,7 @@ impl Default for Policy {
             protect: Vec::new(),
             search: Search::default(),
             limits: Limits::default(),
+            minimum_tier: MinimumTier::default(),
         }
     }
 }
@@ -115,6 +119,12 @@ pub struct Limits {
     pub open_files: u64,
     /// The size of `/dev/shm`, in MiB.
     pub shared_memory_mb: u64,
+    /// The memory of all its processes together, in MiB; above it the command is ended.
+    pub memory_mb: u64,
+    /// What the Session's `/tmp` and home folder may hold, in MiB; above it the command is ended.
+    pub tmp_mb: u64,
+    /// What must stay free on the Workspace's disk, in MiB; below it the command is ended.
+    pub free_mb: u64,
 }
 
 impl Default for Limits {
@@ -124,6 +134,9 @@ impl Default for Limits {
             file_mb: 4096,
             open_files: 4096,
             shared_memory_mb: 1024,
+            memory_mb: 4096,
+            tmp_mb: 1024,
+            free_mb: 512,
         }
     }
 }

@@ -168,6 +168,7 @@ impl Observe for CommandEvents {
         let how = match &command.status {
             Status::Exited(code) => format!("ended with exit code {code}"),
             Status::Signaled(signal) => format!("was ended by {signal}"),
+            Status::Stopped(excess) => format!("was stopped: {excess}"),
             Status::Running | Status::Lost(_) => "was lost".to_owned(),
         };
         let message = format!("{} (`{}`) {how}", command.process_id, command.label);

@@ -146,6 +146,16 @@ fn apply(key: &str, said: &Config, into: &mut Config) -> Result<(), String> {
             &mut into.shell.limits.shared_memory_mb,
             said.shell.limits.shared_memory_mb,
         ),
+        "shell.limits.memory_mb" => lower(
+            &mut into.shell.limits.memory_mb,
+            said.shell.limits.memory_mb,
+        ),
+        "shell.limits.tmp_mb" => lower(&mut into.shell.limits.tmp_mb, said.shell.limits.tmp_mb),
+        "shell.limits.free_mb" => {
+            let (new, old) = (said.shell.limits.free_mb, into.shell.limits.free_mb);
+            let reason = format!("{new} is less than your {old}.");
+            take(&mut into.shell.limits.free_mb, new, new >= old, reason)
+        }
         _ => Err("it is not a project's to set.".into()),
     }
 }
@@ -210,7 +220,7 @@ mod tests {
         let config = project(
             "approve: always-ask\nmax_turns: 5\nsurfaces: {run: read-only}\napprovals: {timeout_s: 60}\nshell:\n  \
              mode: read-only\n  network: off\n  env_allow: [PATH, LC_ALL]\n  deny_read: ['*.pem']\n  protect: [ci]\n  \
-             search: {depth: 9}\n  limits: {pids: 3}\n",
+             search: {depth: 9}\n  limits: {pids: 3, memory_mb: 512, tmp_mb: 64, free_mb: 2048}\n",
         )
         .unwrap();
         assert_eq!(config.approve, ApprovalMode::AlwaysAsk);
@@ -223,6 +233,9 @@ mod tests {
         assert_eq!(config.shell.deny_read, ["**/.env", "**/.env.*", "*.pem"]);
         assert_eq!(config.shell.search.depth, 9);
         assert_eq!(config.shell.limits.pids, 3);
+        assert_eq!(config.shell.limits.memory_mb, 512);
+        assert_eq!(config.shell.limits.tmp_mb, 64);
+        assert_eq!(config.shell.limits.free_mb, 2048);
     }
 
     #[test]

@@ -166,6 +166,7 @@ async fn ask(
         _ => Err(LoginFault::Silent(match session.status() {
             Status::Exited(code) => format!("exit code {code}"),
             Status::Signaled(signal) => format!("terminated by {signal}"),
+            Status::Stopped(excess) => format!("stopped: {excess}"),
             _ => "it printed too much".into(),
         })),
     }

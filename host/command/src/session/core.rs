@@ -191,6 +191,7 @@ impl Core {
         let status = match event {
             Event::Exited(code) => Status::Exited(code),
             Event::Signaled(signal) => Status::Signaled(signal.name()),
+            Event::Stopped(excess) => Status::Stopped(excess),
             Event::SandboxEnded if self.killed.load(Ordering::SeqCst) => {
                 Status::Signaled(Signal::KILL.name())
             }

@@ -61,6 +61,11 @@ pub trait CommandSession: Send + Sync {
     fn note(&self) -> Option<String> {
         None
     }
+
+    /// Why the host ended it, as a line for the model: what it used too much of.
+    fn end_note(&self) -> Option<String> {
+        None
+    }
 }
 
 /// A guest's handle of a command.

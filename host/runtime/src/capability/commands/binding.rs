@@ -88,16 +88,16 @@ impl wit::HostCommandSession for CallState {
         let answer = self
             .ask_host(async move {
                 let batch = session.read_output(max_bytes, wait).await?;
-                let status = match batch.ended {
-                    true => Some(session.status().await),
+                let end = match batch.ended {
+                    true => Some((session.status().await, session.end_note())),
                     false => None,
                 };
-                Ok((batch, status))
+                Ok((batch, end))
             })
             .await;
-        Ok(answer.map(|(batch, status)| {
-            if let Some(status) = status {
-                self.record.ended_with(&status);
+        Ok(answer.map(|(batch, end)| {
+            if let Some((status, note)) = end {
+                self.record.ended_with(&status, note);
             }
             if !raw_output && batch.dropped > 0 {
                 self.record.output.dropped(batch.dropped);
@@ -143,11 +143,11 @@ impl wit::HostCommandSession for CallState {
         session: Resource<CommandHandle>,
     ) -> wasmtime::Result<CommandStatus> {
         let session = self.session(&session)?;
-        let status = self
-            .ask_host(async move { Ok(session.status().await) })
+        let (status, note) = self
+            .ask_host(async move { Ok((session.status().await, session.end_note())) })
             .await
             .map_err(Raised)?;
-        self.record.ended_with(&status);
+        self.record.ended_with(&status, note);
         Ok(status)
     }
 

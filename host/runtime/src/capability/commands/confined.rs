@@ -117,7 +117,7 @@ impl CommandSession for Held {
             Status::Exited(code) => CommandStatus::Exited(code),
             Status::Signaled(name) => CommandStatus::Signaled(name),
             // A sandbox that goes away kills what is in it.
-            Status::Lost(_) => CommandStatus::Signaled("SIGKILL".to_owned()),
+            Status::Stopped(_) | Status::Lost(_) => CommandStatus::Signaled("SIGKILL".to_owned()),
         }
     }
 
@@ -132,6 +132,13 @@ impl CommandSession for Held {
 
     fn note(&self) -> Option<String> {
         self.0.note().map(str::to_owned)
+    }
+
+    fn end_note(&self) -> Option<String> {
+        match self.0.status() {
+            Status::Stopped(excess) => Some(format!("[command stopped: {excess}]")),
+            _ => None,
+        }
     }
 }
 
