@@ -118,6 +118,10 @@ impl Layer {
 pub enum Tier {
     /// The helper's own namespaces, mounts, Landlock and seccomp.
     Native,
+    /// The same walls, of which the system's `bwrap` builds the namespaces and mounts.
+    Bwrap,
+    /// Landlock and seccomp alone: nothing is written elsewhere and no network is reached, but all is seen.
+    Landlock,
     /// No walls at all: only on the operator's explicit word.
     #[serde(rename = "UNCONFINED")]
     Unconfined,
@@ -128,6 +132,8 @@ impl Tier {
     pub fn as_str(self) -> &'static str {
         match self {
             Tier::Native => "native",
+            Tier::Bwrap => "bwrap",
+            Tier::Landlock => "landlock",
             Tier::Unconfined => "UNCONFINED",
         }
     }
@@ -137,6 +143,17 @@ impl fmt::Display for Tier {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
     }
+}
+
+/// The weakest set of walls that an operator accepts. None at all is not among them: that takes a word of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum MinimumTier {
+    /// [`Tier::Native`], or [`Tier::Bwrap`] in its place.
+    #[default]
+    Native,
+    /// [`Tier::Landlock`] as well.
+    Landlock,
 }
 
 /// How the commands of a Session are confined.
@@ -149,7 +166,7 @@ pub struct Confinement {
 }
 
 impl Confinement {
-    /// The word that results and Traces carry: `native` or `UNCONFINED`.
+    /// The word that results and Traces carry: [`Tier::as_str`].
     pub fn as_str(&self) -> &'static str {
         self.tier.as_str()
     }

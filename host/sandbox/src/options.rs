@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 #[cfg(doc)]
 use crate::launch::Sandbox;
+use crate::layer::Tier;
 use crate::policy::Policy;
 
 /// What a Session's sandbox is made from.
@@ -31,6 +32,9 @@ pub struct SandboxOptions {
     pub search_path: OsString,
     /// Run without walls. Only on the operator's explicit word.
     pub unconfined: bool,
+    /// Exactly this set of walls, instead of the best that stands here. For tests and examinations; a weaker one than the
+    /// policy's minimum is built all the same.
+    pub tier: Option<Tier>,
 }
 
 impl SandboxOptions {
@@ -53,6 +57,7 @@ impl SandboxOptions {
             person_home: std::env::home_dir(),
             search_path: std::env::var_os("PATH").unwrap_or_default(),
             unconfined: false,
+            tier: None,
         }
     }
 }

@@ -13,7 +13,7 @@ mod narrow;
 use std::path::PathBuf;
 
 use floe_protocol::{ApprovalMode, Permission};
-use floe_sandbox::{Limits, Network, Policy, Search, WorkspaceMode};
+use floe_sandbox::{Limits, MinimumTier, Network, Policy, Search, WorkspaceMode};
 use serde::{Deserialize, Serialize};
 
 use crate::arguments::ToolsetName;
@@ -111,6 +111,8 @@ pub(crate) struct Shell {
     pub(crate) search: Search,
     /// How much of the machine one command may use.
     pub(crate) limits: Limits,
+    /// The weakest set of walls that commands may run in. Only the person's own file may say so.
+    pub(crate) min_tier: MinimumTier,
     /// Runs commands without any confinement. Only the person's own file may say so.
     pub(crate) unsafe_no_sandbox: bool,
 }
@@ -132,6 +134,7 @@ impl Default for Shell {
             protect: policy.protect,
             search: policy.search,
             limits: policy.limits,
+            min_tier: policy.minimum_tier,
             unsafe_no_sandbox: false,
         }
     }
@@ -149,6 +152,7 @@ impl Shell {
             protect: self.protect.clone(),
             search: self.search,
             limits: self.limits,
+            minimum_tier: self.min_tier,
         }
     }
 }

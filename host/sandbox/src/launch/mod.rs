@@ -1,0 +1,145 @@
+//! The host's side: chooses the Session's walls, starts each command within them, and hands back its streams and control.
+
+pub(crate) mod site;
+pub(crate) mod start;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+
+use crate::command::{Child, ConfinedCommand};
+use crate::error::{DirectoryFault, SandboxError};
+use crate::layer::{Confinement, Layer, Tier};
+use crate::options::SandboxOptions;
+use crate::tier::Ground;
+use crate::view;
+
+use self::site::Site;
+use self::start::host;
+
+/// A Session's sandbox: its commands share one user and one network namespace, `/tmp`, `$HOME` and the Workspace.
+#[derive(Debug)]
+pub struct Sandbox {
+    options: SandboxOptions,
+    /// What the first command found out and made; the walls as the last command saw them.
+    session: Mutex<Session>,
+}
+
+#[derive(Debug, Default)]
+struct Session {
+    ground: Option<Ground>,
+    site: Option<Site>,
+    layers: Vec<Layer>,
+}
+
+impl Sandbox {
+    /// Where commands see the Session's home folder.
+    pub const HOME: &'static str = "/floe/home";
+    /// Where commands see the Session's outputs.
+    pub const OUTPUTS: &'static str = "/floe/outputs";
+    /// Where commands see the Workspace, beside its canonical host path.
+    pub const WORKSPACE: &'static str = "/workspace";
+    /// Where a command finds its own script, when that is too long for an argument.
+    pub(crate) const SCRIPT: &'static str = "/floe/script";
+
+    /// Makes a Session's sandbox. Nothing is spawned and no wall is tried before the first command.
+    pub fn new(options: SandboxOptions) -> Result<Sandbox, SandboxError> {
+        if !options.workspace_path.is_absolute() {
+            return Err(SandboxError::Setting {
+                what: "Workspace".to_owned(),
+                reason: "its path must be absolute.".to_owned(),
+            });
+        }
+        Ok(Sandbox {
+            options,
+            session: Mutex::default(),
+        })
+    }
+
+    /// Starts a command. Blocks for the few milliseconds until it runs, so call it from a thread that may block.
+    ///
+    /// Returns only when every wall stands and the program has been executed; any failure up to there is the error.
+    pub fn spawn(&self, command: &ConfinedCommand) -> Result<Child, SandboxError> {
+        self.spawn_with_files(command, &[])
+    }
+
+    /// As [`Sandbox::spawn`]; this one command may also read `files` of the host, at their own paths. What is missing is left out.
+    pub fn spawn_with_files(
+        &self,
+        command: &ConfinedCommand,
+        files: &[PathBuf],
+    ) -> Result<Child, SandboxError> {
+        command.refuse_nul()?;
+        self.refuse_removed_workspace(command)?;
+        let prepared = {
+            let Session { ground, site, .. } = &mut *self.session();
+            let site = match site {
+                Some(site) => site,
+                empty => empty.insert(Site::look(&self.options)?),
+            };
+            let ground = match ground {
+                Some(ground) => ground,
+                empty => empty.insert(Ground::lay(self.tier(), &self.options)?),
+            };
+            ground.prepare(&self.options, site, command, files)?
+        };
+        let (child, layers) = prepared.start(command.terminal.is_some())?;
+        self.remember(layers);
+        Ok(child)
+    }
+
+    fn tier(&self) -> Tier {
+        let asked = self.options.unconfined.then_some(Tier::Unconfined);
+        asked.or(self.options.tier).unwrap_or(Tier::Native)
+    }
+
+    /// How this Session's commands are confined.
+    pub fn confinement(&self) -> Confinement {
+        let session = self.session();
+        Confinement {
+            tier: session
+                .ground
+                .as_ref()
+                .map_or_else(|| self.tier(), Ground::tier),
+            layers: session.layers.clone(),
+        }
+    }
+
+    /// The variables that make the sandbox usable: HOME and TMPDIR as the sandbox sets them, and where tool chains lie
+    /// that would otherwise be looked for in HOME (`RUSTUP_HOME` and the like). A command's environment should hold them.
+    pub fn environment(&self) -> Vec<(OsString, OsString)> {
+        view::environment(&self.options)
+    }
+
+    /// Protected paths that were not there at the Session's first command and are by now; each is told once. A command may
+    /// have made them, and what they say is obeyed outside the sandbox. They are relative to the Workspace, but for those
+    /// of its git directory where that lies outside.
+    pub fn appeared(&self) -> Vec<PathBuf> {
+        let site = &mut self.session().site;
+        site.as_mut()
+            .map_or_else(Vec::new, |site| site.appeared(&self.options))
+    }
+
+    fn refuse_removed_workspace(&self, command: &ConfinedCommand) -> Result<(), SandboxError> {
+        let status = rustix::fs::fstat(&self.options.workspace)
+            .map_err(|errno| host("fstat(Workspace)")(errno.into()))?;
+        if status.st_nlink > 0 {
+            return Ok(());
+        }
+        Err(SandboxError::Directory {
+            path: command.working_directory.display().to_string(),
+            fault: DirectoryFault::WorkspaceGone,
+        })
+    }
+
+    fn session(&self) -> std::sync::MutexGuard<'_, Session> {
+        // A panic elsewhere leaves nothing half done in it.
+        self.session.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn remember(&self, layers: Vec<Layer>) {
+        let session = &mut *self.session();
+        let shared = session.ground.as_ref().map_or(&[][..], Ground::layers);
+        session.layers = shared.iter().cloned().chain(layers).collect();
+    }
+}

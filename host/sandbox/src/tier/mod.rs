@@ -1,0 +1,94 @@
+//! The sets of walls: what each of them prepares for a Session once, and for each of its commands.
+//!
+//! Everything else about a command (its streams, its control, its end) is the same in all of them and lies in
+//! [`crate::launch`].
+
+mod bwrap;
+mod landlock;
+mod native;
+mod unconfined;
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::PathBuf;
+use std::process::Command;
+
+use crate::command::{Child, ConfinedCommand};
+use crate::error::SandboxError;
+use crate::launch::site::Site;
+use crate::launch::start;
+use crate::layer::{Layer, Tier};
+use crate::options::SandboxOptions;
+use crate::plan::Plan;
+
+/// What all commands of a Session stand on, made at its first command and never changed for another kind.
+#[derive(Debug)]
+pub(crate) enum Ground {
+    Native(native::Ground),
+    Bwrap(bwrap::Ground),
+    Landlock(landlock::Ground),
+    Unconfined,
+}
+
+/// What starts one command.
+#[derive(Debug)]
+pub(crate) struct Prepared {
+    /// What is executed: the helper, or what starts the helper.
+    pub(crate) program: Command,
+    pub(crate) plan: Plan,
+    /// What comes with the plan, but for the command's streams.
+    pub(crate) descriptors: Vec<OwnedFd>,
+}
+
+impl Ground {
+    /// Makes it, or says which wall does not stand.
+    pub(crate) fn lay(tier: Tier, options: &SandboxOptions) -> Result<Ground, SandboxError> {
+        match tier {
+            Tier::Native => native::Ground::lay(options).map(Ground::Native),
+            Tier::Bwrap => bwrap::Ground::lay(options).map(Ground::Bwrap),
+            Tier::Landlock => landlock::Ground::lay(options).map(Ground::Landlock),
+            Tier::Unconfined => Ok(Ground::Unconfined),
+        }
+    }
+
+    pub(crate) fn tier(&self) -> Tier {
+        match self {
+            Ground::Native(_) => Tier::Native,
+            Ground::Bwrap(_) => Tier::Bwrap,
+            Ground::Landlock(_) => Tier::Landlock,
+            Ground::Unconfined => Tier::Unconfined,
+        }
+    }
+
+    /// The walls that stand once for all commands of the Session; each command's own follow them.
+    pub(crate) fn layers(&self) -> &[Layer] {
+        match self {
+            Ground::Native(ground) => ground.layers(),
+            Ground::Bwrap(ground) => ground.layers(),
+            Ground::Landlock(_) | Ground::Unconfined => &[],
+        }
+    }
+
+    /// Prepares one command, which may also read `files` of the host at their own paths.
+    pub(crate) fn prepare(
+        &self,
+        options: &SandboxOptions,
+        site: &mut Site,
+        command: &ConfinedCommand,
+        files: &[PathBuf],
+    ) -> Result<Prepared, SandboxError> {
+        match self {
+            Ground::Native(ground) => ground.prepare(options, site, command, files),
+            Ground::Bwrap(ground) => ground.prepare(options, site, command, files),
+            Ground::Landlock(ground) => ground.prepare(options, site, command, files),
+            Ground::Unconfined => unconfined::prepare(options, command),
+        }
+    }
+}
+
+impl Prepared {
+    /// Starts the command and waits until it runs; with the walls that were built for it alone.
+    pub(crate) fn start(self, terminal: bool) -> Result<(Child, Vec<Layer>), SandboxError> {
+        let descriptors: Vec<_> = self.descriptors.iter().map(AsFd::as_fd).collect();
+        start::run(self.program, &self.plan, &descriptors, terminal)
+    }
+}
