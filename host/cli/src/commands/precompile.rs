@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write as _;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail, ensure};
@@ -209,7 +210,11 @@ fn write(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
     }
     let folder = path.parent().context("a file needs a folder")?;
     let place = || format!("cannot write {}", path.display());
-    let mut file = tempfile::NamedTempFile::new_in(folder).with_context(place)?;
+    // Nothing in it is private, and tests read it as another user.
+    let mut file = tempfile::Builder::new()
+        .permissions(fs::Permissions::from_mode(0o666))
+        .tempfile_in(folder)
+        .with_context(place)?;
     file.write_all(bytes).with_context(place)?;
     file.persist(path).with_context(place)?;
     Ok(())
