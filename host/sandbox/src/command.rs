@@ -7,7 +7,8 @@ use std::path::PathBuf;
 
 use crate::control::Control;
 use crate::error::SandboxError;
-use crate::plan::{Bytes, Execution, Run};
+use crate::plan::{Bytes, Execution, Fillable, Run};
+use crate::policy::Limits;
 use crate::widening::Widening;
 
 /// One command.
@@ -26,7 +27,12 @@ pub struct ConfinedCommand {
 }
 
 impl ConfinedCommand {
-    pub(crate) fn execution(&self, script_file: Bytes) -> Execution {
+    pub(crate) fn execution(
+        &self,
+        script_file: Bytes,
+        limits: Limits,
+        fillable: Fillable,
+    ) -> Execution {
         let bytes = |text: &OsString| Bytes::from(text.clone());
         Execution {
             program: match &self.program {
@@ -44,6 +50,8 @@ impl ConfinedCommand {
                 .collect(),
             terminal: self.terminal,
             script_file,
+            limits,
+            fillable,
         }
     }
 

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 #[cfg(doc)]
 use crate::launch::Sandbox;
 use crate::layer::Tier;
+use crate::plan::Fillable;
 use crate::policy::Policy;
 
 /// What a Session's sandbox is made from.
@@ -58,6 +59,16 @@ impl SandboxOptions {
             search_path: std::env::var_os("PATH").unwrap_or_default(),
             unconfined: false,
             tier: None,
+        }
+    }
+    /// What a command may fill that sees the host's own paths.
+    pub(crate) fn fillable(&self) -> Fillable {
+        Fillable {
+            workspace: self.workspace_path.as_path().into(),
+            private: [
+                self.tmp_dir.as_path().into(),
+                self.home_dir.as_path().into(),
+            ],
         }
     }
 }

@@ -91,8 +91,6 @@ pub(crate) struct Confined {
     pub(crate) denied: Vec<Bytes>,
     /// Folders, in that view, below which Landlock lets the command write.
     pub(crate) writable: Vec<Bytes>,
-    /// Resource limits.
-    pub(crate) limits: Limits,
     /// The command.
     pub(crate) execution: Execution,
 }
@@ -145,6 +143,19 @@ pub(crate) struct Execution {
     pub(crate) terminal: Option<(u16, u16)>,
     /// Where a script that is too long for an argument is put, as its reader will find it.
     pub(crate) script_file: Bytes,
+    /// How much of the machine it may use.
+    pub(crate) limits: Limits,
+    /// What it may fill, as its leader finds it.
+    pub(crate) fillable: Fillable,
+}
+
+/// The folders in which a command may leave more than the machine can bear.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Fillable {
+    /// The Workspace, of which the disk is watched.
+    pub(crate) workspace: Bytes,
+    /// The Session's temporary folder and its home, of which the content is watched as well.
+    pub(crate) private: [Bytes; 2],
 }
 
 impl Execution {

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use crate::error::SandboxError;
 use crate::launch::Sandbox;
 use crate::options::SandboxOptions;
-use crate::plan::{Access, Bytes, Entry};
+use crate::plan::{Access, Bytes, Entry, Fillable};
 use crate::policy::WorkspaceMode;
 use crate::secrets;
 use crate::toolchains::{self, Toolchains};
@@ -50,6 +50,16 @@ pub(crate) struct View {
     pub(crate) writable: Vec<Bytes>,
     /// Settings of a git directory outside the Workspace that commands may write to: protected where they are there.
     pub(crate) git_settings: Vec<PathBuf>,
+}
+
+impl View {
+    /// What a command may fill that sees this view.
+    pub(crate) fn fillable(&self) -> Fillable {
+        Fillable {
+            workspace: self.workspace.as_path().into(),
+            private: [TMP.into(), Sandbox::HOME.into()],
+        }
+    }
 }
 
 /// Composes the view from what the options say and what this machine has.

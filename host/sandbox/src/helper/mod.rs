@@ -191,7 +191,7 @@ fn lead(
     let mut layers = vec![namespaces::separate_rest(workspace)?];
     let view = mounts::build(plan)?;
     layers.extend(view.layers);
-    layers.push(limits::apply(&plan.limits, view.processes)?);
+    layers.push(limits::apply(&plan.execution.limits, view.processes)?);
     let start = exec::prepare(&plan.execution, &view.workspace, streams)?;
     let writable = landlock::open_writable(&plan.writable)?;
     layers.push(capabilities::drop_all()?);

@@ -127,7 +127,7 @@ impl<'a> Tree<'a> {
                 .devices(*shared_memory)
                 .map_err(failed(LayerName::Mounts, "mount on /dev")),
             Entry::Proc => {
-                let (cap, layer) = proc::mount(self, &self.plan.limits)?;
+                let (cap, layer) = proc::mount(self, &self.plan.execution.limits)?;
                 self.processes = cap;
                 self.layers.push(layer);
                 Ok(())

@@ -73,8 +73,11 @@ impl Site {
                 .map(|path| path.as_path().into())
                 .collect(),
             writable: self.view.writable.clone(),
-            limits: options.policy.limits,
-            execution: command.execution(script_file.into()),
+            execution: command.execution(
+                script_file.into(),
+                options.policy.limits,
+                self.view.fillable(),
+            ),
         })
     }
 }

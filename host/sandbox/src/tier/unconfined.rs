@@ -11,7 +11,11 @@ pub(super) fn prepare(
     options: &SandboxOptions,
     command: &ConfinedCommand,
 ) -> Result<Prepared, SandboxError> {
-    let execution = command.execution(script_file(options).into());
+    let execution = command.execution(
+        script_file(options).into(),
+        options.policy.limits,
+        options.fillable(),
+    );
     Ok(Prepared {
         program: start::program(&options.helper),
         plan: Plan::Unconfined(Box::new(execution)),
