@@ -57,7 +57,19 @@ pub(crate) struct Door {
     pub(crate) runtime: Runtime,
     pub(crate) registry: Arc<Registry>,
     pub(crate) hosts: Arc<Hosts>,
-    _folder: TempDir,
+    _folder: Option<TempDir>,
+}
+
+/// What a Door stands on.
+pub(crate) struct Ground {
+    pub(crate) workspace: Workspace,
+    /// Where the whole output of cut calls is kept.
+    pub(crate) outputs: PathBuf,
+    pub(crate) commands: Arc<CommandSessions>,
+    /// Where `make components` has put the built-in tools, or a copy of them.
+    pub(crate) components: PathBuf,
+    /// Further tools by their names: components.
+    pub(crate) guests: Vec<(&'static str, Vec<u8>)>,
 }
 
 /// Keeps every message in order.
@@ -199,7 +211,7 @@ impl Door {
 
     /// With these guests of `tests/guests` beside the built-in tools.
     pub(crate) async fn with_guests(
-        guests: &[&str],
+        guests: &[&'static str],
         change: impl FnOnce(&Registry, &mut EnvironmentOptions),
     ) -> Door {
         let folder = tempfile::tempdir().unwrap();
@@ -213,7 +225,7 @@ impl Door {
         let opened = Workspace::open(&workspace).unwrap();
         let mut sandbox = SandboxOptions::new(
             opened.fd().try_clone_to_owned().unwrap(),
-            workspace.clone(),
+            workspace,
             make("home"),
             make("tmp"),
             outputs.clone(),
@@ -222,10 +234,34 @@ impl Door {
         let mut commands = CommandOptions::new(opened.clone());
         // No login shell of whoever runs the tests.
         commands.environment.person_home = None;
-        let commands = CommandSessions::new(Arc::new(Sandbox::new(sandbox).unwrap()), commands);
+        let ground = Ground {
+            workspace: opened,
+            outputs,
+            commands: CommandSessions::new(Arc::new(Sandbox::new(sandbox).unwrap()), commands),
+            components: Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/components"),
+            guests: guests.iter().map(|name| (*name, guest(name))).collect(),
+        };
+        Door {
+            _folder: Some(folder),
+            ..Door::on(ground, change).await
+        }
+    }
+
+    /// Over a Session that is there already.
+    pub(crate) async fn on(
+        ground: Ground,
+        change: impl FnOnce(&Registry, &mut EnvironmentOptions),
+    ) -> Door {
+        let Ground {
+            workspace,
+            outputs,
+            commands,
+            components,
+            guests,
+        } = ground;
         let hosts = Arc::new(Hosts {
             workspace: Arc::new(OpenedWorkspace::new(
-                opened.with_mount(Sandbox::OUTPUTS, &outputs),
+                workspace.clone().with_mount(Sandbox::OUTPUTS, &outputs),
             )),
             commands: Arc::new(ConfinedCommands::new(Arc::clone(&commands))),
             ..Hosts::unsupported()
@@ -233,18 +269,18 @@ impl Door {
         let mut options = RuntimeOptions::new(Handle::current());
         options.pool = Some(16);
         let runtime = Runtime::new(options).unwrap();
-        let registry = registry(&runtime, guests).await;
+        let registry = registry(&runtime, &components, guests).await;
         let sink = Arc::new(Recorder::default());
         Door {
             environment: environment(&registry, &hosts, &sink, &outputs, change),
-            workspace,
+            workspace: workspace.canonical_path().to_owned(),
             outputs,
             commands,
             sink,
             runtime,
             registry,
             hosts,
-            _folder: folder,
+            _folder: None,
         }
     }
 
@@ -321,15 +357,20 @@ fn environment(
 }
 
 /// All built-in tools and these guests, as they are registered in the binary.
-async fn registry(runtime: &Runtime, guests: &[&str]) -> Arc<Registry> {
+async fn registry(
+    runtime: &Runtime,
+    components: &Path,
+    guests: Vec<(&'static str, Vec<u8>)>,
+) -> Arc<Registry> {
     let mut registry = Registry::new();
     for name in BUILT_IN {
-        let description: serde_json::Value = serde_json::from_slice(&built(name, "json")).unwrap();
+        let description: serde_json::Value =
+            serde_json::from_slice(&built(components, name, "json")).unwrap();
         let definition: ToolDefinition =
             serde_json::from_value(description["definition"].clone()).unwrap();
         let source = ComponentSource::Precompiled {
-            cwasm: built(name, "cwasm").leak(),
-            wasm: built(name, "wasm").leak(),
+            cwasm: built(components, name, "cwasm").leak(),
+            wasm: built(components, name, "wasm").leak(),
         };
         let component = runtime.load(name, source, CapabilitySet::all()).unwrap();
         let sha256 = description["sha256"].as_str().unwrap().to_owned();
@@ -342,8 +383,8 @@ async fn registry(runtime: &Runtime, guests: &[&str]) -> Arc<Registry> {
             ))
             .unwrap();
     }
-    for name in guests.iter().copied() {
-        let source = ComponentSource::Wasm(guest(name));
+    for (name, bytes) in guests {
+        let source = ComponentSource::Wasm(bytes);
         let component = runtime.load(name, source, CapabilitySet::all()).unwrap();
         let definition = runtime.definition(&component).await.unwrap();
         registry
@@ -358,10 +399,8 @@ async fn registry(runtime: &Runtime, guests: &[&str]) -> Arc<Registry> {
     Arc::new(registry)
 }
 
-fn built(name: &str, extension: &str) -> Vec<u8> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../target/components")
-        .join(format!("{name}.{extension}"));
+fn built(components: &Path, name: &str, extension: &str) -> Vec<u8> {
+    let path = components.join(format!("{name}.{extension}"));
     std::fs::read(&path)
         .unwrap_or_else(|error| panic!("{}: {error}; run: make components", path.display()))
 }

@@ -8,6 +8,8 @@
 
 #![allow(dead_code, reason = "rows are still being written")]
 
+#[path = "../door/mod.rs"]
+mod door;
 mod oracle;
 mod row;
 mod rows;

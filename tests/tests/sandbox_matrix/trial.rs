@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
+use floe_tests::components::guest;
 use libtest_mimic::{Failed, Trial};
 
 use crate::row::{Row, Walls, Who};
@@ -21,6 +22,12 @@ const TRIAL: &str = "--trial-of-the-matrix";
 
 /// The first argument of a further host that a row started.
 const HOST: &str = "--host-of-a-row";
+
+/// Beside the helper: the folder with the tools.
+pub(crate) const TOOLS: &str = "tools";
+
+/// The guests of `tests/guests` that rows use beside the tools of this build.
+const GUESTS: [&str; 1] = ["waits"];
 
 /// The user that has nothing.
 const NOBODY: u32 = 65534;
@@ -58,6 +65,7 @@ impl Theatre {
         for program in [theatre.program(), theatre.helper()] {
             allow_all_to_enter(&program);
         }
+        theatre.copy_tools();
         Arc::new(theatre)
     }
 
@@ -67,6 +75,24 @@ impl Theatre {
 
     fn helper(&self) -> PathBuf {
         self.folder.path().join("helper")
+    }
+
+    /// The tools, for rows about what a model is told.
+    fn copy_tools(&self) {
+        let place = self.folder.path().join(TOOLS);
+        fs::create_dir(&place).unwrap();
+        let made = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/components");
+        let made = fs::read_dir(&made)
+            .unwrap_or_else(|error| panic!("{}: {error}; run: make components", made.display()));
+        for tool in made.map(|tool| tool.unwrap().path()) {
+            fs::copy(&tool, place.join(tool.file_name().unwrap())).unwrap();
+        }
+        for name in GUESTS {
+            fs::write(place.join(format!("{name}.wasm")), guest(name)).unwrap();
+        }
+        for file in fs::read_dir(&place).unwrap() {
+            allow_all_to_enter(&file.unwrap().path());
+        }
     }
 
     /// Runs the row at `index` and reports what its process said if it failed.
