@@ -134,6 +134,7 @@ mod tests {
             errno,
             cause: String::new(),
             remedy: String::new(),
+            others: Vec::new(),
         }
     }
 

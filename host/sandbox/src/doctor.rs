@@ -29,7 +29,7 @@ pub struct Doctor {
 /// `helper` is the binary that calls [`crate::helper_main`], as in [`SandboxOptions::helper`].
 pub fn doctor(helper: &Path) -> Doctor {
     let tier = Tier::Native;
-    match examine(helper) {
+    match examine(helper, tier) {
         Ok(layers) => Doctor {
             tier,
             ok: true,
@@ -43,7 +43,8 @@ pub fn doctor(helper: &Path) -> Doctor {
     }
 }
 
-fn examine(helper: &Path) -> Result<Vec<Layer>, SandboxError> {
+/// Runs `true` within one set of walls, in folders made for it.
+pub(crate) fn examine(helper: &Path, tier: Tier) -> Result<Vec<Layer>, SandboxError> {
     let folder = tempfile::Builder::new()
         .prefix("floe-doctor-")
         .tempdir()
@@ -75,6 +76,7 @@ fn examine(helper: &Path) -> Result<Vec<Layer>, SandboxError> {
         make("outputs")?,
     );
     options.helper = helper.to_owned();
+    options.tier = Some(tier);
     let sandbox = Sandbox::new(options)?;
     let child = sandbox.spawn(&ConfinedCommand {
         program: Program::Exec {

@@ -85,6 +85,19 @@ impl SandboxError {
         }
     }
 
+    /// The failure alone, as one sentence, for a text that holds cause and remedy elsewhere.
+    pub fn brief(&self) -> String {
+        match self {
+            SandboxError::Layer(failure) => {
+                let LayerFailure {
+                    layer, call, errno, ..
+                } = &**failure;
+                format!("{layer} failed ({call}: {}).", errno_text(*errno))
+            }
+            other => other.to_string(),
+        }
+    }
+
     /// The failed wall, where the error is about one.
     pub fn layer(&self) -> Option<&LayerFailure> {
         match self {
@@ -151,6 +164,9 @@ pub struct LayerFailure {
     pub cause: String,
     /// One command, or one thing to do, that fixes it.
     pub remedy: String,
+    /// What other sets of walls said, each in a sentence of its own.
+    #[serde(default)]
+    pub others: Vec<String>,
 }
 
 /// The flag that runs commands without walls.
@@ -164,6 +180,7 @@ impl fmt::Display for LayerFailure {
             errno,
             cause,
             remedy,
+            others,
         } = self;
         write!(
             f,
@@ -171,6 +188,9 @@ impl fmt::Display for LayerFailure {
             errno_text(*errno)
         )?;
         write!(f, "Likely cause: {cause} Remedy: {remedy} ")?;
+        for other in others {
+            write!(f, "{other} ")?;
+        }
         write!(
             f,
             "{OPT_OUT} runs commands without any confinement instead."

@@ -16,6 +16,7 @@ mod network;
 mod proc;
 mod protect;
 mod seccomp;
+mod watch;
 
 use std::convert::Infallible;
 use std::fs::File;
@@ -197,7 +198,7 @@ fn lead(
     layers.push(capabilities::drop_all()?);
     layers.push(landlock::restrict(writable)?);
     layers.push(seccomp::filter()?);
-    init::lead_confined(control, start, lifeline, layers)
+    init::lead_confined(control, &plan.execution, start, lifeline, layers)
 }
 
 /// Turns an errno into the failure of a wall. The host adds the cause and the remedy, which it can see better.
@@ -209,6 +210,7 @@ fn failed(layer: LayerName, call: impl Into<String>) -> impl FnOnce(Errno) -> Sa
             errno: errno.raw_os_error(),
             cause: String::new(),
             remedy: String::new(),
+            others: Vec::new(),
         }))
     }
 }

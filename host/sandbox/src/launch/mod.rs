@@ -1,5 +1,6 @@
 //! The host's side: chooses the Session's walls, starts each command within them, and hands back its streams and control.
 
+mod choice;
 pub(crate) mod site;
 pub(crate) mod start;
 
@@ -11,9 +12,10 @@ use crate::command::{Child, ConfinedCommand};
 use crate::error::{DirectoryFault, SandboxError};
 use crate::layer::{Confinement, Layer, Tier};
 use crate::options::SandboxOptions;
-use crate::tier::Ground;
+use crate::tier::{Ground, Prepared};
 use crate::view;
 
+use self::choice::PassedOver;
 use self::site::Site;
 use self::start::host;
 
@@ -23,6 +25,8 @@ pub struct Sandbox {
     options: SandboxOptions,
     /// What the first command found out and made; the walls as the last command saw them.
     session: Mutex<Session>,
+    /// Held by the first command while it finds out which walls stand.
+    choosing: Mutex<()>,
 }
 
 #[derive(Debug, Default)]
@@ -30,6 +34,7 @@ struct Session {
     ground: Option<Ground>,
     site: Option<Site>,
     layers: Vec<Layer>,
+    warning: Option<String>,
 }
 
 impl Sandbox {
@@ -53,6 +58,7 @@ impl Sandbox {
         Ok(Sandbox {
             options,
             session: Mutex::default(),
+            choosing: Mutex::default(),
         })
     }
 
@@ -71,36 +77,100 @@ impl Sandbox {
     ) -> Result<Child, SandboxError> {
         command.refuse_nul()?;
         self.refuse_removed_workspace(command)?;
-        let prepared = {
-            let Session { ground, site, .. } = &mut *self.session();
-            let site = match site {
-                Some(site) => site,
-                empty => empty.insert(Site::look(&self.options)?),
+        if let Some(prepared) = self.prepare(command, files)? {
+            return self.start(prepared, command);
+        }
+        let _choosing = self.choosing.lock().unwrap_or_else(PoisonError::into_inner);
+        // Another first command may have chosen meanwhile.
+        match self.prepare(command, files)? {
+            Some(prepared) => self.start(prepared, command),
+            None => self.spawn_first(command, files),
+        }
+    }
+
+    /// Starts the first command in the best walls that stand, which are the Session's from then on.
+    fn spawn_first(
+        &self,
+        command: &ConfinedCommand,
+        files: &[PathBuf],
+    ) -> Result<Child, SandboxError> {
+        let mut passed = PassedOver::default();
+        for tier in choice::candidates(&self.options) {
+            if !passed.allows(tier, &self.options) {
+                break;
+            }
+            let ground = match Ground::lay(tier, &self.options) {
+                Ok(ground) => ground,
+                Err(error) => {
+                    passed.note(tier, error)?;
+                    continue;
+                }
             };
-            let ground = match ground {
-                Some(ground) => ground,
-                empty => empty.insert(Ground::lay(self.tier(), &self.options)?),
+            let prepared = {
+                let site = &mut self.session().site;
+                ground.prepare(&self.options, self.look(site)?, command, files)?
             };
-            ground.prepare(&self.options, site, command, files)?
+            let started = match prepared.start(command.terminal.is_some()) {
+                // A program that cannot be executed was tried when all walls stood.
+                started @ (Ok(_) | Err(SandboxError::Program { .. })) => started,
+                Err(error) => {
+                    passed.note(tier, error)?;
+                    continue;
+                }
+            };
+            let session = &mut *self.session();
+            session.ground = Some(ground);
+            session.warning = passed.warning(tier);
+            let (child, layers) = started?;
+            session.remember(layers);
+            return Ok(child);
+        }
+        Err(passed.into_error())
+    }
+
+    /// Prepares a command for the Session's walls; nothing where none are chosen yet.
+    fn prepare(
+        &self,
+        command: &ConfinedCommand,
+        files: &[PathBuf],
+    ) -> Result<Option<Prepared>, SandboxError> {
+        let Session { ground, site, .. } = &mut *self.session();
+        let Some(ground) = ground else {
+            return Ok(None);
         };
+        let site = self.look(site)?;
+        ground
+            .prepare(&self.options, site, command, files)
+            .map(Some)
+    }
+
+    fn look<'s>(&self, site: &'s mut Option<Site>) -> Result<&'s mut Site, SandboxError> {
+        match site {
+            Some(site) => Ok(site),
+            empty => Ok(empty.insert(Site::look(&self.options)?)),
+        }
+    }
+
+    fn start(&self, prepared: Prepared, command: &ConfinedCommand) -> Result<Child, SandboxError> {
         let (child, layers) = prepared.start(command.terminal.is_some())?;
-        self.remember(layers);
+        self.session().remember(layers);
         Ok(child)
     }
 
-    fn tier(&self) -> Tier {
-        let asked = self.options.unconfined.then_some(Tier::Unconfined);
-        asked.or(self.options.tier).unwrap_or(Tier::Native)
+    /// What the person should know of the Session's walls once they are chosen: which better ones do not stand here, and
+    /// why. It is told once.
+    pub fn warning(&self) -> Option<String> {
+        self.session().warning.take()
     }
 
     /// How this Session's commands are confined.
     pub fn confinement(&self) -> Confinement {
         let session = self.session();
         Confinement {
-            tier: session
-                .ground
-                .as_ref()
-                .map_or_else(|| self.tier(), Ground::tier),
+            tier: match &session.ground {
+                Some(ground) => ground.tier(),
+                None => choice::forced(&self.options).unwrap_or(Tier::Native),
+            },
             layers: session.layers.clone(),
         }
     }
@@ -136,10 +206,11 @@ impl Sandbox {
         // A panic elsewhere leaves nothing half done in it.
         self.session.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
 
-    fn remember(&self, layers: Vec<Layer>) {
-        let session = &mut *self.session();
-        let shared = session.ground.as_ref().map_or(&[][..], Ground::layers);
-        session.layers = shared.iter().cloned().chain(layers).collect();
+impl Session {
+    fn remember(&mut self, layers: Vec<Layer>) {
+        let shared = self.ground.as_ref().map_or(&[][..], Ground::layers);
+        self.layers = shared.iter().cloned().chain(layers).collect();
     }
 }
