@@ -7,14 +7,15 @@
 use std::os::fd::{AsFd, FromRawFd, OwnedFd};
 use std::time::{Duration, Instant};
 
-use rustix::event::{PollFd, PollFlags, poll};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{
     DumpableBehavior, Pid, Signal, WaitOptions, WaitStatus, kill_process, kill_process_group,
 };
 
 use super::exec::{self, Running, Start};
-use super::last_errno;
+use super::watch::{Processes, Watch};
+use super::{last_errno, limits};
 use crate::control::{self, Received, Report, Request};
 use crate::error::SandboxError;
 use crate::layer::Layer;
@@ -23,6 +24,7 @@ use crate::plan::Execution;
 /// Leads a command within walls, all of which stand by now.
 pub(super) fn lead_confined(
     control: &OwnedFd,
+    execution: &Execution,
     start: Start,
     lifeline: OwnedFd,
     layers: Vec<Layer>,
@@ -33,10 +35,24 @@ pub(super) fn lead_confined(
     rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)
         .map_err(host("prctl(PR_SET_DUMPABLE)"))?;
     let children = watch_children()?;
+    let mut watch = Watch::over(execution, Processes::OfNamespace);
     let running = start.run()?;
     announce(control, &running, layers)?;
-    follow(control, &running, &children, Some(&lifeline));
+    follow(control, &running, &children, Some(&lifeline), &mut watch);
     Ok(())
+}
+
+/// Leads a command within walls that leave it among the machine's own processes. All of them stand by now.
+pub(super) fn lead_landlocked(
+    control: &OwnedFd,
+    execution: &Execution,
+    start: Start,
+    layers: Vec<Layer>,
+) -> Result<(), SandboxError> {
+    // What this process knows and holds is none of the command's business.
+    rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)
+        .map_err(host("prctl(PR_SET_DUMPABLE)"))?;
+    lead_among_others(control, execution, start, layers)
 }
 
 /// Leads a command without walls.
@@ -46,19 +62,32 @@ pub(super) fn lead_unconfined(
     workspace: OwnedFd,
     streams: Vec<OwnedFd>,
 ) -> Result<(), SandboxError> {
-    rustix::process::set_child_subreaper(rustix::process::Pid::from_raw(1))
-        .map_err(host("prctl(PR_SET_CHILD_SUBREAPER)"))?;
+    limits::volunteer_for_the_out_of_memory_killer()?;
     let script = exec::write_script(execution)?;
     let start = exec::prepare(execution, &workspace, streams)?;
+    lead_among_others(control, execution, start, Vec::new())?;
+    drop(script);
+    Ok(())
+}
+
+/// Leads a command whose processes are none of a namespace of their own.
+fn lead_among_others(
+    control: &OwnedFd,
+    execution: &Execution,
+    start: Start,
+    layers: Vec<Layer>,
+) -> Result<(), SandboxError> {
+    rustix::process::set_child_subreaper(rustix::process::Pid::from_raw(1))
+        .map_err(host("prctl(PR_SET_CHILD_SUBREAPER)"))?;
     let children = watch_children()?;
+    let mut watch = Watch::over(execution, Processes::Descendants);
     let ended = start.run().and_then(|running| {
-        announce(control, &running, Vec::new())?;
-        follow(control, &running, &children, None);
+        announce(control, &running, layers)?;
+        follow(control, &running, &children, None, &mut watch);
         let _ = kill_process_group(running.pid, Signal::KILL);
         Ok(())
     });
     kill_descendants();
-    drop(script);
     ended
 }
 
@@ -93,15 +122,26 @@ fn watch_children() -> Result<OwnedFd, SandboxError> {
     Ok(unsafe { OwnedFd::from_raw_fd(watch) })
 }
 
-/// Returns when the command has ended and that has been told, or when nobody wants it any more.
-fn follow(control: &OwnedFd, running: &Running, children: &OwnedFd, lifeline: Option<&OwnedFd>) {
+/// Returns when the command has ended or is to be ended and that has been told, or when nobody wants it any more.
+fn follow(
+    control: &OwnedFd,
+    running: &Running,
+    children: &OwnedFd,
+    lifeline: Option<&OwnedFd>,
+    watch: &mut Watch<'_>,
+) {
     loop {
+        if let Some(excess) = watch.look() {
+            let _ = control::send(control, &Report::Stopped(excess), &[]);
+            return;
+        }
         let mut polled = vec![
             PollFd::new(control, PollFlags::IN),
             PollFd::new(children, PollFlags::IN),
         ];
         polled.extend(lifeline.map(|lifeline| PollFd::new(lifeline, PollFlags::IN)));
-        match poll(&mut polled, None) {
+        let patience = Timespec::try_from(watch.patience()).ok();
+        match poll(&mut polled, patience.as_ref()) {
             Ok(_) => {}
             Err(Errno::INTR) => continue,
             Err(_) => return,
@@ -159,24 +199,25 @@ fn signal(group: Pid, number: i32) {
 /// How long descendants without walls are hunted.
 const HUNT: Duration = Duration::from_secs(2);
 
-/// Kills every child, and every orphan that becomes one by that, until none is left.
+/// Kills all that comes from this process, and what has become its own by that, until nothing is left.
+///
+/// A process that has been killed starts no other, so each round ends what the round before missed. What forks faster than
+/// it is found may escape: only a process namespace is without that race.
 fn kill_descendants() {
     let deadline = Instant::now() + HUNT;
     while Instant::now() < deadline {
-        let Ok(children) = std::fs::read_to_string("/proc/thread-self/children") else {
-            return;
-        };
-        for pid in children
-            .split_ascii_whitespace()
-            .filter_map(|pid| pid.parse().ok())
-        {
-            if let Some(pid) = Pid::from_raw(pid) {
+        for pid in Processes::Descendants.list() {
+            if let Some(pid) = Pid::from_raw(pid as i32) {
                 let _ = kill_process(pid, Signal::KILL);
             }
         }
-        match rustix::process::wait(WaitOptions::empty()) {
-            Err(Errno::CHILD) => return,
-            _ => continue,
+        loop {
+            match rustix::process::wait(WaitOptions::NOHANG) {
+                Err(Errno::CHILD) => return,
+                Ok(Some(_)) | Err(Errno::INTR) => {}
+                Ok(None) | Err(_) => break,
+            }
         }
+        std::thread::yield_now();
     }
 }

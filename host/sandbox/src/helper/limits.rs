@@ -1,6 +1,7 @@
 //! Layer 5: how much of the machine a command may use.
 
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::MetadataExt;
 
 use rustix::fs::{Mode, OFlags, openat};
 use rustix::io::Errno;
@@ -18,6 +19,26 @@ pub(super) enum ProcessCap {
     Namespace,
     /// By `RLIMIT_NPROC` of the Session's user, which does not bind root.
     User,
+    /// The same where no user namespace counts for the Session alone: so many tasks does the user have already.
+    UserBeside(u64),
+}
+
+impl ProcessCap {
+    /// The cap of a command among the machine's other processes.
+    pub(super) fn beside_others() -> Result<ProcessCap, SandboxError> {
+        let user = rustix::process::getuid().as_raw();
+        let processes = std::fs::read_dir("/proc").map_err(|error| {
+            failed(LayerName::Limits, "open(/proc)")(
+                Errno::from_io_error(&error).unwrap_or(Errno::IO),
+            )
+        })?;
+        let tasks = processes.flatten().filter_map(|process| {
+            let tasks = process.path().join("task").metadata().ok()?;
+            // Of a folder that holds only folders the links tell how many, beside two of its own.
+            (tasks.uid() == user).then(|| tasks.nlink().saturating_sub(2))
+        });
+        Ok(ProcessCap::UserBeside(tasks.sum()))
+    }
 }
 
 /// Process numbers below this are not given out again once they have been used.
@@ -58,8 +79,14 @@ pub(super) fn apply(limits: &Limits, processes: ProcessCap) -> Result<Layer, San
         limits.file_mb.saturating_mul(1024 * 1024),
         "RLIMIT_FSIZE",
     )?;
-    if processes == ProcessCap::User {
-        limit(Resource::Nproc, limits.pids.into(), "RLIMIT_NPROC")?;
+    let already = match processes {
+        ProcessCap::Namespace => None,
+        ProcessCap::User => Some(0),
+        ProcessCap::UserBeside(tasks) => Some(tasks),
+    };
+    if let Some(already) = already {
+        let most = already.saturating_add(limits.pids.into());
+        limit(Resource::Nproc, most, "RLIMIT_NPROC")?;
     }
     volunteer_for_the_out_of_memory_killer()?;
     let Limits {
@@ -71,7 +98,11 @@ pub(super) fn apply(limits: &Limits, processes: ProcessCap) -> Result<Layer, San
     let (cap, remedy) = match (processes, rustix::process::geteuid().is_root()) {
         (ProcessCap::Namespace, _) => (format!("{pids} processes"), None),
         (ProcessCap::User, false) => (format!("{pids} processes in the Session"), None),
-        (ProcessCap::User, true) => (
+        (ProcessCap::UserBeside(tasks), false) => (
+            format!("{pids} processes beside the user's {tasks} others"),
+            None,
+        ),
+        (ProcessCap::User | ProcessCap::UserBeside(_), true) => (
             "processes not capped: RLIMIT_NPROC does not bind root".to_owned(),
             Some("Run Floe as an ordinary user, or use Linux 6.14 or newer.".to_owned()),
         ),
@@ -98,7 +129,7 @@ fn limit(resource: Resource, most: u64, name: &str) -> Result<(), SandboxError> 
 }
 
 /// Where memory runs out, a command goes before the host.
-fn volunteer_for_the_out_of_memory_killer() -> Result<(), SandboxError> {
+pub(super) fn volunteer_for_the_out_of_memory_killer() -> Result<(), SandboxError> {
     const FILE: &str = "/proc/self/oom_score_adj";
     let now = std::fs::read_to_string(FILE)
         .ok()

@@ -7,8 +7,10 @@
 mod capabilities;
 mod detached;
 mod exec;
+mod identities;
 mod init;
 mod landlock;
+mod landlocked;
 mod limits;
 mod mounts;
 mod namespaces;
@@ -71,6 +73,7 @@ fn run(control: &OwnedFd) -> ! {
     let failure = match receive_plan(control) {
         Ok((Plan::Anchor, _)) => anchor(control),
         Ok((Plan::Confined(plan), descriptors)) => confine(control, &plan, descriptors),
+        Ok((Plan::Landlocked(plan), descriptors)) => landlocked::lead(control, &plan, descriptors),
         Ok((Plan::Unconfined(execution), mut descriptors)) => {
             let workspace = descriptors.remove(0);
             init::lead_unconfined(control, &execution, workspace, descriptors)
@@ -115,6 +118,7 @@ fn receive_plan(control: &OwnedFd) -> Result<(Plan, Vec<OwnedFd>), SandboxError>
     let expected = match &plan {
         Plan::Anchor => 0,
         Plan::Confined(confined) => 3 + streams(confined.execution.terminal),
+        Plan::Landlocked(plan) => 1 + streams(plan.execution.terminal),
         Plan::Unconfined(execution) => 1 + streams(execution.terminal),
     };
     if descriptors.len() != expected {
@@ -197,7 +201,7 @@ fn lead(
     let writable = landlock::open_writable(&plan.writable)?;
     layers.push(capabilities::drop_all()?);
     layers.push(landlock::restrict(writable)?);
-    layers.push(seccomp::filter()?);
+    layers.push(seccomp::filter(seccomp::Sockets::OfNetwork)?);
     init::lead_confined(control, &plan.execution, start, lifeline, layers)
 }
 
