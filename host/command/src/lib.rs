@@ -15,6 +15,8 @@ mod handle;
 mod input;
 mod launch;
 mod output;
+mod recording;
+mod reports;
 mod ring;
 mod session;
 mod sessions;
@@ -27,6 +29,7 @@ pub use environment::{DEFAULT_ALLOWED, EnvironmentOptions, HARDENED};
 pub use error::CommandError;
 pub use handle::CommandHandle;
 pub use launch::{Hold, Launch, Launched};
+pub use recording::{Record, Recording};
 pub use session::CommandSession;
 pub use sessions::{CommandLimits, CommandOptions, CommandSessions};
 pub use spec::{

@@ -12,6 +12,7 @@ use tokio::time::Instant;
 use crate::Channel;
 use crate::cleaner::Cleaner;
 use crate::decoder::Decoder;
+use crate::recording::Recording;
 use crate::ring::{Ring, Taken, Unit};
 
 /// How long an unfinished line must stay as it is before a waiting reader gets it as a prompt.
@@ -36,6 +37,8 @@ pub(crate) struct Output {
     changed: Notify,
     /// Readers take their turn in the order in which they came.
     turn: tokio::sync::Mutex<()>,
+    /// Takes the bytes as they come.
+    recording: Option<Arc<dyn Recording>>,
 }
 
 #[derive(Debug)]
@@ -69,8 +72,8 @@ pub(crate) struct Read {
 }
 
 impl Output {
-    /// Keeps at most `limit` unread bytes.
-    pub(crate) fn new(limit: usize, raw: bool) -> Output {
+    /// Keeps at most `limit` unread bytes, and gives all to `recording` first.
+    pub(crate) fn new(limit: usize, raw: bool, recording: Option<Arc<dyn Recording>>) -> Output {
         let (unit, form) = match raw {
             true => (Unit::Byte, Form::Raw),
             false => (Unit::Character, Form::Text(Box::default())),
@@ -84,6 +87,7 @@ impl Output {
             }),
             changed: Notify::new(),
             turn: tokio::sync::Mutex::new(()),
+            recording,
         }
     }
 
@@ -127,6 +131,9 @@ impl Output {
             }
         };
         if length > 0 {
+            if let Some(recording) = &self.recording {
+                recording.bytes(&buffer[..length]);
+            }
             state.arrived(source.channel, &buffer[..length]);
             drop(state);
             self.changed.notify_waiters();

@@ -1,6 +1,7 @@
 //! One command that runs or has run: its streams, its end, and who holds it. A session ends with everything in it when
 //! it is killed, when its last handle goes and it was not kept, or when it is dropped.
 
+mod announcement;
 mod core;
 mod streams;
 
@@ -9,18 +10,17 @@ use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use floe_sandbox::Signal;
-use tokio::runtime::Handle;
 use tokio::time::Instant;
 
 use crate::error::io_error;
 use crate::input::Input;
 use crate::launch::{Held, Launched};
-use crate::sessions::CommandLimits;
-use crate::spec::{CommandSummary, Observe};
+use crate::recording::Recording;
+use crate::spec::CommandSummary;
 use crate::{CommandError, OutputBatch, Status};
 
 use self::core::Parts;
-pub(crate) use self::core::{Core, Identity};
+pub(crate) use self::core::{Core, Identity, Surroundings};
 use self::streams::Descriptors;
 
 /// What Ctrl-C sends to a terminal.
@@ -33,14 +33,14 @@ pub struct CommandSession {
 }
 
 impl CommandSession {
-    /// Takes over a process that was started. `runtime` does the I/O.
+    /// Takes over a process that was started.
     pub(crate) fn start(
         launched: Launched,
         identity: Identity,
-        limits: &CommandLimits,
-        observer: Arc<dyn Observe>,
-        runtime: &Handle,
+        recording: Option<Arc<dyn Recording>>,
+        surroundings: Surroundings<'_>,
     ) -> Result<CommandSession, CommandError> {
+        let runtime = surroundings.runtime;
         let _entered = runtime.enter();
         let streams = Descriptors::of(launched.streams)
             .map_err(io_error("watching the command's streams"))?;
@@ -49,15 +49,17 @@ impl CommandSession {
             input: Input::new(
                 streams.stdin,
                 streams.terminal.is_some(),
-                limits.input_queue,
+                surroundings.limits.input_queue,
                 runtime.clone(),
             ),
             input_kind: streams.input_kind,
             terminal: streams.terminal,
             leader: launched.pid,
+            recording,
         };
-        let core = Arc::new(Core::new(identity, parts, limits, observer));
-        runtime.spawn(Arc::clone(&core).supervise(streams.sources));
+        let core = Arc::new(Core::new(identity, parts, surroundings));
+        core.runtime
+            .spawn(Arc::clone(&core).supervise(streams.sources));
         Ok(CommandSession { core })
     }
 
@@ -111,12 +113,12 @@ impl CommandSession {
         }
         if let Some(Status::Lost(error)) = core.end.get() {
             if batch.chunks.is_empty() && batch.dropped == 0 {
-                core.end_told.store(true, Ordering::Release);
+                core.tell_end();
                 return Err(error.clone());
             }
             batch.ended = false;
         } else {
-            core.end_told.store(true, Ordering::Release);
+            core.tell_end();
         }
         Ok(batch)
     }
@@ -195,12 +197,17 @@ impl CommandSession {
     }
 
     /// Leaves the command running when its handles are gone, to be found by its id. With `announce_end` the observer
-    /// is told of its end, once; at once where it has ended already.
+    /// is told when it has ended and nobody holds it, and a report of its end waits to be taken, unless a read tells
+    /// the end first; without, neither happens any more.
     pub fn keep(&self, announce_end: bool) {
-        let core = &self.core;
-        core.kept.store(true, Ordering::Release);
-        core.announce.store(announce_end, Ordering::SeqCst);
-        core.announce_if_due();
+        self.core.kept.store(true, Ordering::Release);
+        self.core.want_announcement(announce_end);
+        self.core.announce_if_due();
+    }
+
+    /// Its bytes as they came, where they are kept.
+    pub fn recording(&self) -> Option<&Arc<dyn Recording>> {
+        self.core.recording.as_ref()
     }
 
     /// Whether [`CommandSession::keep`] was called.

@@ -15,9 +15,12 @@ use tokio::time::Instant;
 
 use crate::environment::{self, EnvironmentOptions};
 use crate::error::io_error;
+use crate::handle::end_after_grace;
 use crate::launch::Launch;
-use crate::session::Identity;
-use crate::spec::{Observe, Unobserved, appeared_message};
+use crate::recording::Record;
+use crate::reports::ReportsChanged;
+use crate::session::{Identity, Surroundings};
+use crate::spec::{EndedCommand, Observe, Unobserved, appeared_message};
 use crate::{CommandError, CommandHandle, CommandSession, CommandSpec, CommandSummary, Status};
 
 /// How often sessions that nobody wants any more are looked for.
@@ -65,6 +68,8 @@ pub struct CommandOptions {
     pub environment: EnvironmentOptions,
     /// Who is told what nobody asked for.
     pub observer: Arc<dyn Observe>,
+    /// Who keeps what commands write, as it came.
+    pub record: Option<Arc<dyn Record>>,
     /// The bounds.
     pub limits: CommandLimits,
 }
@@ -76,6 +81,7 @@ impl CommandOptions {
             workspace,
             environment: EnvironmentOptions::default(),
             observer: Arc::new(Unobserved),
+            record: None,
             limits: CommandLimits::default(),
         }
     }
@@ -89,12 +95,15 @@ pub struct CommandSessions {
     environment: OnceCell<environment::Base>,
     runtime: Handle,
     state: Mutex<State>,
+    reports_changed: ReportsChanged,
     this: Weak<CommandSessions>,
 }
 
 #[derive(Default)]
 struct State {
     sessions: HashMap<String, Arc<CommandSession>>,
+    /// Reports that are due, of sessions that were forgotten.
+    left_reports: Vec<EndedCommand>,
     /// Places taken by commands that are being started.
     starting: usize,
     disposed: bool,
@@ -122,6 +131,7 @@ impl CommandSessions {
             environment: OnceCell::new(),
             runtime: Handle::current(),
             state: Mutex::default(),
+            reports_changed: ReportsChanged::default(),
             this: this.clone(),
         })
     }
@@ -144,6 +154,7 @@ impl CommandSessions {
             working_directory: directory,
             environment: base.compose(&spec.environment)?,
             terminal: spec.terminal.then_some(TERMINAL_SIZE),
+            workspace: spec.workspace,
             widening: spec.widening.clone(),
         };
         self.tell_what_appeared().await;
@@ -159,14 +170,14 @@ impl CommandSessions {
             confinement: self.launcher.confinement(),
             raw_output: spec.raw_output,
         };
-        let observer = Arc::clone(&self.options.observer);
-        let session = CommandSession::start(
-            launched,
-            identity,
-            &self.options.limits,
-            observer,
-            &self.runtime,
-        )?;
+        let recording = self.options.record.as_ref().map(|record| record.begin());
+        let surroundings = Surroundings {
+            limits: &self.options.limits,
+            observer: Arc::clone(&self.options.observer),
+            reports_changed: self.reports_changed.clone(),
+            runtime: &self.runtime,
+        };
+        let session = CommandSession::start(launched, identity, recording, surroundings)?;
         self.enter(session, place, note)
     }
 
@@ -200,7 +211,8 @@ impl CommandSessions {
         list
     }
 
-    /// Ends every command and refuses further ones. Returns when their processes are gone, or after three seconds.
+    /// Ends every command, with a second's grace, and refuses further ones; no end is reported. Returns when their
+    /// processes are gone, or after three seconds.
     pub async fn dispose(&self) {
         let sessions: Vec<_> = {
             let mut state = self.state();
@@ -208,11 +220,16 @@ impl CommandSessions {
             if let Some(sweeper) = state.sweeper.take() {
                 sweeper.abort();
             }
+            state.left_reports.clear();
             state.sessions.drain().map(|(_, session)| session).collect()
         };
         for session in &sessions {
-            session.kill();
+            if session.core.ask_to_end() {
+                let end = end_after_grace(Arc::clone(session), Weak::new());
+                self.runtime.spawn(end);
+            }
         }
+        self.reports_changed.tell();
         let all_ended = async {
             for session in &sessions {
                 session.ended().await;
@@ -239,6 +256,22 @@ impl CommandSessions {
         let forgotten = self.state().sessions.remove(process_id);
         // Dropped only now: it ends processes, and the registry is not to wait for that.
         drop(forgotten);
+    }
+
+    pub(crate) fn all(&self) -> Vec<Arc<CommandSession>> {
+        self.state().sessions.values().cloned().collect()
+    }
+
+    pub(crate) fn take_left_reports(&self) -> Vec<EndedCommand> {
+        std::mem::take(&mut self.state().left_reports)
+    }
+
+    pub(crate) fn has_left_reports(&self) -> bool {
+        !self.state().left_reports.is_empty()
+    }
+
+    pub(crate) fn reports_changed(&self) -> &ReportsChanged {
+        &self.reports_changed
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -298,6 +331,10 @@ impl CommandSessions {
                         minutes: limits.evictable_after.as_secs() / 60,
                     })?;
                 evicted = state.sessions.remove(&victim);
+                let report = evicted
+                    .as_ref()
+                    .and_then(|session| session.core.take_report());
+                state.left_reports.extend(report);
             }
             state.starting += 1;
             let note = evicted.as_ref().and_then(|session| eviction_note(session));

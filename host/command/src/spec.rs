@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use floe_sandbox::{Excess, Widening};
+use floe_sandbox::{Excess, Widening, WorkspaceMode};
 
 use crate::CommandError;
 
@@ -23,6 +23,8 @@ pub struct CommandSpec {
     pub terminal: bool,
     /// Give the bytes as they came instead of text.
     pub raw_output: bool,
+    /// The most that it may do with the Workspace, whatever the Session's policy allows.
+    pub workspace: WorkspaceMode,
     /// What the person lets this command reach beyond the Session's policy.
     pub widening: Widening,
 }

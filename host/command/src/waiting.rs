@@ -1,17 +1,22 @@
-//! Whether a command waits for input: looked up in `/proc`, when a reader waited in vain. True only where it is known;
-//! a program that polls, or a kernel that does not tell, counts as not waiting.
+//! Whether a command waits for input: looked up in `/proc`, when a reader waited in vain. True only where it is known: a
+//! process of it is blocked reading its input, or waiting for that and nothing else without a limit of time. A program
+//! that also waits for a socket, another program or a clock, and a kernel that does not tell, count as not waiting.
+//!
+//! What is read belongs to programs that may be hostile: everything is bounded, and all they can gain by lying is a wrong
+//! hint about themselves.
 
 use std::collections::VecDeque;
 use std::fs;
+use std::path::PathBuf;
+
+use self::blocked::Blocked;
+
+mod blocked;
 
 /// So many processes of a command are looked at: some microseconds each, on the reader's thread.
 const MOST_PROCESSES: usize = 64;
-
-/// The number of `read` as `/proc/<pid>/syscall` shows it.
-#[cfg(target_arch = "x86_64")]
-const READ: &str = "0";
-#[cfg(not(target_arch = "x86_64"))]
-const READ: &str = "63";
+/// And so many descriptors of one.
+const MOST_DESCRIPTORS: usize = 64;
 
 /// The input of a command as its processes have it open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,7 +27,7 @@ pub(crate) enum InputKind {
     Terminal,
 }
 
-/// True where `leader` or a process below it is blocked reading this input.
+/// True where `leader` or a process below it waits for this input.
 pub(crate) fn waits_for_input(leader: u32, input: InputKind) -> bool {
     let mut queue = VecDeque::from([leader]);
     let mut seen = 0;
@@ -31,7 +36,8 @@ pub(crate) fn waits_for_input(leader: u32, input: InputKind) -> bool {
         if seen > MOST_PROCESSES {
             return false;
         }
-        if reads_from(pid, input) {
+        let process = Process { pid, input };
+        if process.waits() {
             return true;
         }
         let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"));
@@ -45,49 +51,65 @@ pub(crate) fn waits_for_input(leader: u32, input: InputKind) -> bool {
     false
 }
 
-/// True where the process is in `read` on a descriptor that is this input.
-fn reads_from(pid: u32, input: InputKind) -> bool {
-    let Ok(call) = fs::read_to_string(format!("/proc/{pid}/syscall")) else {
-        return false;
-    };
-    let Some(descriptor) = descriptor_read(&call) else {
-        return false;
-    };
-    let Ok(opened) = fs::read_link(format!("/proc/{pid}/fd/{descriptor}")) else {
-        return false;
-    };
-    match input {
-        InputKind::Pipe(inode) => opened.as_os_str() == format!("pipe:[{inode}]").as_str(),
-        InputKind::Terminal => opened.starts_with("/dev/pts") || opened.starts_with("/dev/tty"),
-    }
+/// One process that may wait for the command's input.
+struct Process {
+    pid: u32,
+    input: InputKind,
 }
 
-/// The descriptor of a `read`, from a line of `/proc/<pid>/syscall`: the call's number, then its arguments in
-/// hexadecimal.
-fn descriptor_read(call: &str) -> Option<u64> {
-    let mut fields = call.split_ascii_whitespace();
-    if fields.next()? != READ {
-        return None;
+impl Process {
+    fn waits(&self) -> bool {
+        let call = fs::read_to_string(format!("/proc/{}/syscall", self.pid));
+        match call.ok().as_deref().and_then(Blocked::in_call) {
+            None => false,
+            Some(Blocked::Reading(descriptor)) => self.is_input(descriptor),
+            Some(Blocked::Watching(watch)) => {
+                let watched = watch.descriptors(self.pid, MOST_DESCRIPTORS);
+                watched.is_some_and(|watched| {
+                    watched.iter().any(|descriptor| self.is_input(*descriptor))
+                        && watched.iter().all(|descriptor| {
+                            self.is_input(*descriptor) || self.is_its_own(*descriptor)
+                        })
+                })
+            }
+        }
     }
-    u64::from_str_radix(fields.next()?.strip_prefix("0x")?, 16).ok()
+
+    fn is_input(&self, descriptor: u64) -> bool {
+        let Some(opened) = self.opened(descriptor) else {
+            return false;
+        };
+        match self.input {
+            InputKind::Pipe(inode) => opened.as_os_str() == format!("pipe:[{inode}]").as_str(),
+            InputKind::Terminal => opened.starts_with("/dev/pts") || opened.starts_with("/dev/tty"),
+        }
+    }
+
+    /// Whether only the process itself can make this descriptor ready: what event loops wake themselves with.
+    fn is_its_own(&self, descriptor: u64) -> bool {
+        let Some(opened) = self.opened(descriptor) else {
+            return false;
+        };
+        let name = opened.to_string_lossy();
+        if matches!(&*name, "anon_inode:[eventfd]" | "anon_inode:[signalfd]") {
+            return true;
+        }
+        // A pipe of which it holds both ends.
+        name.starts_with("pipe:[")
+            && fs::read_dir(format!("/proc/{}/fd", self.pid)).is_ok_and(|descriptors| {
+                descriptors
+                    .take(4 * MOST_DESCRIPTORS)
+                    .flatten()
+                    .filter(|entry| fs::read_link(entry.path()).is_ok_and(|other| other == opened))
+                    .nth(1)
+                    .is_some()
+            })
+    }
+
+    fn opened(&self, descriptor: u64) -> Option<PathBuf> {
+        fs::read_link(format!("/proc/{}/fd/{descriptor}", self.pid)).ok()
+    }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_a_read_has_a_descriptor() {
-        let read = format!("{READ} 0x3 0x7ffd 0x1000 0x0 0x0 0x0 0x7ffc 0x7f1b\n");
-        assert_eq!(descriptor_read(&read), Some(3));
-        for other in [
-            "running\n",
-            "",
-            "61 0x0 0x0",
-            "-1 0x7ffd 0x7f1b",
-            "read 0x0",
-        ] {
-            assert_eq!(descriptor_read(other), None, "{other:?}");
-        }
-    }
-}
+mod tests;

@@ -321,7 +321,12 @@ async fn a_prompt_is_given_and_known_to_wait_for_input() {
         }
         assert!(known, "terminal: {terminal}");
         command.write_stdin(b"Ada\n").await.unwrap();
-        assert!(read_to_end(&command).await.contains("hello Ada"));
+        let text = read_to_end(&command).await;
+        let status = command.status();
+        assert!(
+            text.contains("hello Ada"),
+            "terminal {terminal}: {text:?}, {status:?}"
+        );
     }
 }
 

@@ -24,7 +24,11 @@ struct Arguments {
     workdir: Option<String>,
     /// How many milliseconds to wait for the end before leaving the command running. Default 60000, at least 250.
     yield_time_ms: Option<f64>,
-    /// Run it in a terminal of 80 columns and 24 rows, for programs that insist on one. Default false.
+    /// Leave it running at once and go on with other work: the result names its process_id, and a message tells when it has ended.
+    /// For builds, tests and downloads that take long. Default false.
+    run_in_background: Option<bool>,
+    /// Run it in a terminal of 80 columns and 24 rows, for programs that insist on one; what is typed is echoed in the output.
+    /// Default false.
     tty: Option<bool>,
 }
 
@@ -38,9 +42,10 @@ impl Tool for ExecCommand {
             NAME,
             "Runs a shell command in the Workspace and returns what it prints, standard output and standard error together. A non-zero exit code is \
              shown after the output. The command is confined: it can write only inside the Workspace and temporary folders, and it has no network \
-             beyond its own loopback. When it ends, every process it started ends too, so do not put work in the background with & and leave; \
-             start a server or a watcher in the foreground with a short yield_time_ms instead: what still runs then keeps running and the result \
-             names its process_id, with which input_command sends input, polls for output or stops it.",
+             beyond its own loopback. When it ends, every process it started ends too, so do not put work in the background with & and leave. What \
+             takes long and ends by itself, start with run_in_background: the result names its process_id at once, and a message tells when it has \
+             ended. A server or a watcher, start with a short yield_time_ms: what still runs then keeps running and the result names its process_id. \
+             With a process_id input_command sends input, polls for output or stops the command.",
         )
         .permission(Permission::Execute)
         .timeout_ms(120_000)
@@ -68,6 +73,9 @@ impl Tool for ExecCommand {
                 if one_shot && arguments.tty != Some(true) {
                     session.close_stdin()?;
                 }
+                if arguments.run_in_background == Some(true) {
+                    return leave(&session, context);
+                }
                 follow(&session, window)
             }
             Err(failure) => Ok(Outcome::failed(spawn_error(&failure))),
@@ -85,6 +93,12 @@ fn command(arguments: &Arguments) -> Command {
     }
 }
 
+/// Leaves a command running without waiting for anything of it.
+fn leave(session: &CommandSession, context: &Context) -> Result<Outcome, Failure> {
+    session.keep(true)?;
+    Ok(Outcome::completed().with_note(background_note(&session.process_id(), context)))
+}
+
 fn follow(session: &CommandSession, window: Duration) -> Result<Outcome, Failure> {
     let end = session.stream(window, |text| {
         output::write(text);
@@ -93,17 +107,23 @@ fn follow(session: &CommandSession, window: Duration) -> Result<Outcome, Failure
         Some(outcome) => Ok(outcome),
         None => {
             session.keep(false)?;
-            Ok(Outcome::completed().with_note(running_note(&session.process_id())))
+            let note = end.running_note(running_note(&session.process_id()));
+            Ok(Outcome::completed().with_note(note))
         }
     }
 }
 
 /// True where nobody could reach the command after this call, so that leaving it running would be to lose it.
 fn is_one_shot(context: &Context) -> bool {
+    says(context, "one-shot")
+}
+
+/// What the host says of this call beside the ids.
+fn says(context: &Context, name: &str) -> bool {
     context
         .metadata
         .iter()
-        .any(|(name, value)| name == "one-shot" && value == "true")
+        .any(|(known, value)| known == name && value == "true")
 }
 
 /// The time to wait: what was asked for, but at least 250 ms, and otherwise at most what the call has left less a second.
@@ -125,6 +145,18 @@ fn running_note(process_id: &str) -> String {
     format!(
         "[process running with process_id {process_id}; use input_command to send input or poll for output]"
     )
+}
+
+/// What is promised of the end of a command depends on who could be told of it.
+fn background_note(process_id: &str, context: &Context) -> String {
+    let promise = if is_one_shot(context) {
+        "it ends with this call, after which nobody could reach it"
+    } else if says(context, "reports-ends") {
+        "its completion will arrive as a user message; use input_command to poll for output, send input or kill it"
+    } else {
+        "its completion is not announced here; use input_command to poll for output, send input or kill it"
+    };
+    format!("[command running in background with process_id {process_id}; {promise}]")
 }
 
 #[cfg(test)]
@@ -161,6 +193,32 @@ mod tests {
         assert!(!is_one_shot(&context));
         context.metadata.push(("one-shot".into(), "true".into()));
         assert!(is_one_shot(&context));
+    }
+
+    #[test]
+    fn the_note_of_a_background_command_promises_a_message_only_where_the_host_sends_one() {
+        let note = |metadata: &[(&str, &str)]| {
+            let metadata = metadata
+                .iter()
+                .map(|(name, value)| (name.to_string(), value.to_string()));
+            let context = Context {
+                tool_call_id: "c1".into(),
+                session_id: "s1".into(),
+                workspace_dir: "/workspace".into(),
+                metadata: metadata.collect(),
+            };
+            background_note("proc-0a1b2c3d", &context)
+        };
+        assert_eq!(
+            note(&[("reports-ends", "true")]),
+            "[command running in background with process_id proc-0a1b2c3d; its completion will arrive as a user message; use \
+             input_command to poll for output, send input or kill it]"
+        );
+        assert!(note(&[]).contains("; its completion is not announced here; "));
+        assert!(
+            note(&[("one-shot", "true")])
+                .ends_with("; it ends with this call, after which nobody could reach it]")
+        );
     }
 
     #[test]

@@ -55,18 +55,28 @@ impl Action {
 /// Why the command of this id cannot be reached.
 pub(crate) fn attach_error(id: &str, failure: &Failure) -> String {
     match failure.code.as_str() {
-        "not-found" => format!(
-            "[input_command error: unknown process_id {id} (the session may have exited and been cleared)]"
-        ),
-        _ => format!("[input_command error: {}]", failure.explanation()),
+        "not-found" => {
+            let unknown = format!(
+                "[input_command error: unknown process_id {id} (the session may have exited and been cleared)]"
+            );
+            match &failure.hint {
+                Some(hint) => format!("{unknown}\n{hint}"),
+                None => unknown,
+            }
+        }
+        _ => error(failure),
     }
+}
+
+/// What could not be done to a command.
+pub(crate) fn error(failure: &Failure) -> String {
+    format!("[input_command error: {}]", failure.explanation())
 }
 
 /// What the model is told of input that was not taken. A command that has closed its input, or is ending, needs no word: its output
 /// and its end are collected next.
 pub(crate) fn write_notice(failure: &Failure) -> Option<String> {
-    (failure.code == "input-blocked")
-        .then(|| format!("[input_command error: {}]", failure.explanation()))
+    (failure.code == "input-blocked").then(|| error(failure))
 }
 
 /// The outcome with this line before its own note.
@@ -143,6 +153,11 @@ mod tests {
         assert_eq!(
             attach_error("proc-1", &Failure::new("not-found", "x")),
             "[input_command error: unknown process_id proc-1 (the session may have exited and been cleared)]"
+        );
+        let known = Failure::new("not-found", "x").with_hint("It was killed.");
+        assert_eq!(
+            attach_error("proc-1", &known),
+            "[input_command error: unknown process_id proc-1 (the session may have exited and been cleared)]\nIt was killed."
         );
         assert_eq!(
             attach_error("proc-1", &Failure::new("denied", "Commands are denied.")),

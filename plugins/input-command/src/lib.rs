@@ -30,6 +30,12 @@ struct Arguments {
     eof: Option<bool>,
     /// Stop it for good: SIGTERM, and SIGKILL a second later. Default false.
     kill: Option<bool>,
+    /// Give its terminal this width in characters, together with rows. Only for a command that was started with tty.
+    #[schemars(range(min = 1, max = 1000))]
+    columns: Option<u16>,
+    /// Give its terminal this height in characters, together with columns.
+    #[schemars(range(min = 1, max = 1000))]
+    rows: Option<u16>,
 }
 
 struct InputCommand;
@@ -41,8 +47,8 @@ impl Tool for InputCommand {
         Definition::new(
             NAME,
             "Reaches a command that exec_command left running, by its process_id: writes chars to its standard input, or polls for new output where \
-             chars is empty, and returns what it printed since the last call. \"\\u0003\" alone interrupts it, eof closes its input, kill stops it. When the \
-             command has ended the result shows its exit code and the process_id is gone.",
+             chars is empty, and returns what it printed since the last call. \"\\u0003\" alone interrupts it, eof closes its input, kill stops it, columns \
+             and rows resize its terminal. When the command has ended the result shows its exit code and the process_id is gone.",
         )
         .permission(Permission::Execute)
         .timeout_ms(130_000)
@@ -66,14 +72,18 @@ impl Tool for InputCommand {
             Ok(action) => action,
             Err(message) => return Ok(Outcome::failed(message)),
         };
+        if let Some(refusal) = resize(&session, &arguments) {
+            return Ok(refusal);
+        }
         let blocked = act(&session, &action)?;
         if arguments.eof.unwrap_or(false) {
             session.close_stdin()?;
         }
         let window = action.window(arguments.yield_time_ms, cancellation::remaining());
-        let outcome = stream(&session, window)?
-            .outcome()
-            .unwrap_or_else(|| Outcome::completed().with_note(action::running_note(id)));
+        let end = stream(&session, window)?;
+        let outcome = end.outcome().unwrap_or_else(|| {
+            Outcome::completed().with_note(end.running_note(action::running_note(id)))
+        });
         Ok(match blocked {
             Some(notice) => action::with_notice(outcome, &notice),
             None => outcome,
@@ -101,13 +111,26 @@ fn stream(session: &CommandSession, window: Duration) -> Result<WindowEnd, Failu
     })
 }
 
-/// Drains what is pending, then ends the command, the gentle way first.
+/// Resizes its terminal where that is asked for; says why it cannot be done.
+fn resize(session: &CommandSession, arguments: &Arguments) -> Option<Outcome> {
+    let (columns, rows) = match (arguments.columns, arguments.rows) {
+        (None, None) => return None,
+        (Some(columns), Some(rows)) => (columns, rows),
+        (None, Some(_)) => return Some(Outcome::missing_argument("columns", NAME)),
+        (Some(_), None) => return Some(Outcome::missing_argument("rows", NAME)),
+    };
+    let failure = session.resize_terminal(columns, rows).err()?;
+    Some(Outcome::failed(action::error(&failure)))
+}
+
+/// Drains what is pending, then ends the command, the gentle way first. Its end is no news to anybody.
 fn kill(session: &CommandSession, id: &str) -> Result<Outcome, Failure> {
+    session.keep(false)?;
     let before = session.status();
     if before == Status::Running {
         let mut end = stream(session, Duration::ZERO)?;
         for signal in ["SIGTERM", "SIGKILL"] {
-            if end == WindowEnd::StillRunning {
+            if matches!(end, WindowEnd::StillRunning { .. }) {
                 session.send_signal(signal)?;
                 end = stream(session, GRACE)?;
             }

@@ -155,6 +155,14 @@ impl CommandSession {
         self.0.send_signal(name)
     }
 
+    /// Gives its terminal another size, in characters.
+    ///
+    /// # Errors
+    /// `unsupported` for a command that has pipes.
+    pub fn resize_terminal(&self, columns: u16, rows: u16) -> Result<(), Failure> {
+        self.0.resize_terminal(columns, rows)
+    }
+
     /// How it is doing.
     pub fn status(&self) -> Status {
         match self.0.status() {

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use floe_sandbox::{ConfinedCommand, Program, Widening};
+use floe_sandbox::{ConfinedCommand, Program, Widening, WorkspaceMode};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use tokio::runtime::Handle;
@@ -17,7 +17,8 @@ use tokio::time::Instant;
 
 use super::{EnvironmentOptions, Variables};
 use crate::launch::Launch;
-use crate::session::Identity;
+use crate::reports::ReportsChanged;
+use crate::session::{Identity, Surroundings};
 use crate::sessions::CommandLimits;
 use crate::spec::Unobserved;
 use crate::{CommandError, CommandSession, Status};
@@ -115,6 +116,7 @@ async fn ask(
         working_directory: PathBuf::new(),
         environment: environment.into_iter().collect(),
         terminal: None,
+        workspace: WorkspaceMode::default(),
         widening: Widening::default(),
     };
     let starting = Arc::clone(launcher);
@@ -132,8 +134,14 @@ async fn ask(
         confinement: String::new(),
         raw_output: true,
     };
-    let session = CommandSession::start(launched, identity, limits, Arc::new(Unobserved), runtime)
-        .map_err(LoginFault::Start)?;
+    let surroundings = Surroundings {
+        limits,
+        observer: Arc::new(Unobserved),
+        reports_changed: ReportsChanged::default(),
+        runtime,
+    };
+    let session =
+        CommandSession::start(launched, identity, None, surroundings).map_err(LoginFault::Start)?;
     session.close_stdin();
     let too_slow = LoginFault::TooSlow(options.login_wait);
     let answer = async {

@@ -2,10 +2,11 @@
 //! output is collected and the end shows.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use floe_sandbox::{Event, Signal};
+use tokio::runtime::Handle;
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
@@ -13,10 +14,14 @@ use tokio::time::Instant;
 use crate::input::Input;
 use crate::launch::Held;
 use crate::output::{Output, Source};
+use crate::recording::Recording;
+use crate::reports::ReportsChanged;
 use crate::sessions::CommandLimits;
 use crate::spec::{EndedCommand, Observe};
 use crate::waiting::{InputKind, waits_for_input};
 use crate::{CommandError, Status};
+
+use super::announcement::Announcement;
 
 /// After the end, output is collected until nothing came for this long (spec/environment.md 1.5).
 const DRAIN_QUIET: Duration = Duration::from_millis(50);
@@ -36,6 +41,17 @@ pub(crate) struct Identity {
     pub(crate) raw_output: bool,
 }
 
+/// What a session does its work with.
+#[derive(Clone)]
+pub(crate) struct Surroundings<'registry> {
+    pub(crate) limits: &'registry CommandLimits,
+    pub(crate) observer: Arc<dyn Observe>,
+    /// Told when a report falls due or is no longer to come.
+    pub(crate) reports_changed: ReportsChanged,
+    /// Does the I/O.
+    pub(crate) runtime: &'registry Handle,
+}
+
 /// What a started command consists of.
 #[derive(Debug)]
 pub(crate) struct Parts {
@@ -44,6 +60,7 @@ pub(crate) struct Parts {
     pub(crate) input_kind: Option<InputKind>,
     pub(crate) terminal: Option<Arc<Source>>,
     pub(crate) leader: u32,
+    pub(crate) recording: Option<Arc<dyn Recording>>,
 }
 
 /// What the session shares with the task that waits for its end.
@@ -56,20 +73,26 @@ pub(crate) struct Core {
     pub(crate) leader: u32,
     pub(crate) input_wait: Duration,
     pub(crate) terminal: Option<Arc<Source>>,
+    pub(crate) recording: Option<Arc<dyn Recording>>,
+    pub(crate) runtime: Handle,
     /// `None` once the command has ended and its output is collected.
     pub(crate) hold: Mutex<Option<Arc<Held>>>,
     pub(crate) end: OnceLock<Status>,
     pub(crate) ended: Notify,
+    /// When it ended.
+    pub(crate) ended_at: OnceLock<Instant>,
     /// It was killed from here.
     pub(crate) killed: AtomicBool,
+    /// It was asked to end, and what does not follow is killed soon.
+    pub(crate) ending: AtomicBool,
     pub(crate) kept: AtomicBool,
-    pub(crate) announce: AtomicBool,
-    pub(crate) announced: AtomicBool,
+    announcement: Mutex<Announcement>,
     /// A reader was told that all was read.
     pub(crate) end_told: AtomicBool,
     pub(crate) handles: AtomicUsize,
     pub(crate) last_named: Mutex<Instant>,
-    pub(crate) observer: Arc<dyn Observe>,
+    observer: Arc<dyn Observe>,
+    reports_changed: ReportsChanged,
 }
 
 impl std::fmt::Debug for Core {
@@ -83,30 +106,34 @@ impl std::fmt::Debug for Core {
 
 impl Core {
     /// A command that was just started.
-    pub(crate) fn new(
-        identity: Identity,
-        parts: Parts,
-        limits: &CommandLimits,
-        observer: Arc<dyn Observe>,
-    ) -> Core {
+    pub(crate) fn new(identity: Identity, parts: Parts, surroundings: Surroundings<'_>) -> Core {
+        let limits = surroundings.limits;
         Core {
-            output: Arc::new(Output::new(limits.unread_output, identity.raw_output)),
+            output: Arc::new(Output::new(
+                limits.unread_output,
+                identity.raw_output,
+                parts.recording.clone(),
+            )),
             input: Arc::new(parts.input),
             input_kind: parts.input_kind,
             leader: parts.leader,
             input_wait: limits.input_wait,
             terminal: parts.terminal,
+            recording: parts.recording,
+            runtime: surroundings.runtime.clone(),
             hold: Mutex::new(Some(Arc::new(parts.hold))),
             end: OnceLock::new(),
             ended: Notify::new(),
+            ended_at: OnceLock::new(),
             killed: AtomicBool::new(false),
+            ending: AtomicBool::new(false),
             kept: AtomicBool::new(false),
-            announce: AtomicBool::new(false),
-            announced: AtomicBool::new(false),
+            announcement: Mutex::default(),
             end_told: AtomicBool::new(false),
             handles: AtomicUsize::new(0),
             last_named: Mutex::new(Instant::now()),
-            observer,
+            observer: surroundings.observer,
+            reports_changed: surroundings.reports_changed,
             identity,
         }
     }
@@ -132,8 +159,27 @@ impl Core {
     pub(crate) fn kill(&self) {
         if let Some(hold) = self.hold() {
             self.killed.store(true, Ordering::SeqCst);
+            self.want_announcement(false);
             hold.kill();
         }
+    }
+
+    /// Whether it was asked to end and has not.
+    pub(crate) fn is_ending(&self) -> bool {
+        self.ending.load(Ordering::SeqCst) && self.end.get().is_none()
+    }
+
+    /// Asks the command's group to end, once; whether it runs and was not asked before.
+    pub(crate) fn ask_to_end(&self) -> bool {
+        self.want_announcement(false);
+        let Some(hold) = self.hold() else {
+            return false;
+        };
+        let first = !self.ending.swap(true, Ordering::SeqCst);
+        if first && hold.signal(Signal::TERMINATE).is_err() {
+            self.kill();
+        }
+        first
     }
 
     /// Whether the command is known to wait for input right now. Looks at its processes, so not for every read.
@@ -199,27 +245,67 @@ impl Core {
         };
         *self.hold.lock().unwrap_or_else(PoisonError::into_inner) = None;
         self.input.shut();
+        let _ = self.ended_at.set(Instant::now());
         let _ = self.end.set(status);
         self.output.close();
         self.ended.notify_waiters();
         self.announce_if_due();
     }
 
+    /// Asks for the end to be announced, or no longer does.
+    pub(crate) fn want_announcement(&self, wanted: bool) {
+        self.announcement().want(wanted);
+        self.reports_changed.tell();
+    }
+
+    /// A read has told the end.
+    pub(crate) fn tell_end(&self) {
+        self.end_told.store(true, Ordering::Release);
+        self.announcement().read();
+        self.reports_changed.tell();
+    }
+
+    /// Tells the observer of the end where that is wanted, it has come, and nobody holds the command: who does may be
+    /// about to read of it.
     pub(crate) fn announce_if_due(&self) {
         let Some(status) = self.end.get() else { return };
-        let wanted = self.announce.load(Ordering::SeqCst)
-            && !self.killed.load(Ordering::SeqCst)
-            && !self.end_told.load(Ordering::SeqCst);
-        if !wanted || self.announced.swap(true, Ordering::SeqCst) {
-            return;
+        let held = self.handles.load(Ordering::SeqCst) > 0;
+        if !held && self.announcement().fall_due() {
+            self.observer.ended(self.report(status));
+            self.reports_changed.tell();
         }
+    }
+
+    /// Whether the end is to be announced and has not come, or may yet be read.
+    pub(crate) fn report_to_come(&self) -> bool {
+        *self.announcement() == Announcement::Armed
+    }
+
+    /// Whether a report waits to be taken.
+    pub(crate) fn report_due(&self) -> bool {
+        *self.announcement() == Announcement::Due
+    }
+
+    /// The report of the end where it is due; it is given once.
+    pub(crate) fn take_report(&self) -> Option<EndedCommand> {
+        let status = self.end.get()?;
+        self.announcement().take().then(|| self.report(status))
+    }
+
+    fn report(&self, status: &Status) -> EndedCommand {
         let (output, output_cut) = self.output.latest(REPORTED_OUTPUT);
-        self.observer.ended(EndedCommand {
+        EndedCommand {
             process_id: self.identity.process_id.clone(),
             label: self.identity.label.clone(),
             status: status.clone(),
             output,
             output_cut,
-        });
+        }
+    }
+
+    fn announcement(&self) -> MutexGuard<'_, Announcement> {
+        self.announcement
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 }

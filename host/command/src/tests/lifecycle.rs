@@ -137,7 +137,7 @@ async fn after_dispose_everything_is_gone_and_spawn_says_so() {
     assert_eq!(error.to_string(), "command session manager disposed");
     // A handle that is still held can tell the end.
     read_to_end(&session).await;
-    assert_eq!(session.status(), Status::Signaled("SIGKILL".into()));
+    assert_eq!(session.status(), Status::Signaled("SIGTERM".into()));
 }
 
 #[tokio::test]
@@ -264,18 +264,25 @@ async fn the_end_of_a_command_that_was_kept_for_it_is_announced_once_with_its_la
     session.keep(true);
     session.write_stdin(b"\n").await.unwrap();
     session.ended().await;
-    // The announcement follows the end.
-    while notes.ended.lock().unwrap().is_empty() {
-        tokio::task::yield_now().await;
-    }
+    assert!(
+        notes.ended.lock().unwrap().is_empty(),
+        "whoever holds it may be about to read of its end"
+    );
+    let id = session.process_id().to_owned();
     session.keep(true);
+    drop(session);
+    assert!(house.sessions.report_due().await);
+    house.sessions.attach(&id).unwrap().keep(true);
     let ended = notes.ended.lock().unwrap();
     assert_eq!(ended.len(), 1);
-    assert_eq!(ended[0].process_id, session.process_id());
+    assert_eq!(ended[0].process_id, id);
     assert_eq!(ended[0].label, "read x; seq 1 2000; exit 2");
     assert_eq!(ended[0].status, Status::Exited(2));
     assert_eq!(ended[0].output.chars().count(), 4000);
     assert!(ended[0].output.ends_with("2000\n") && ended[0].output_cut);
+    assert_eq!(house.sessions.take_reports(), *ended);
+    assert_eq!(house.sessions.take_reports(), [], "it is given once");
+    assert!(!house.sessions.report_due().await);
 }
 
 #[tokio::test]
@@ -289,6 +296,7 @@ async fn an_end_before_keep_is_announced_and_a_kill_never() {
         .unwrap();
     early.ended().await;
     early.keep(true);
+    drop(early);
     assert_eq!(notes.ended.lock().unwrap().len(), 1);
     let killed = house
         .sessions
@@ -334,4 +342,114 @@ async fn two_hundred_commands_leave_no_task_behind() {
     }
     // The hourly sweep is the one that stays.
     assert!(tasks() <= 1, "{} tasks are left", tasks());
+}
+
+#[tokio::test]
+async fn a_command_that_is_asked_to_end_may_say_goodbye_also_when_its_handle_is_gone() {
+    let house = House::new();
+    let script = "trap 'echo bye > bye; exit 3' TERM; echo up; while :; do sleep 0.02; done";
+    let session = house
+        .sessions
+        .spawn(CommandSpec::shell(script))
+        .await
+        .unwrap();
+    read_until(&session, "up\n").await;
+    session.terminate();
+    drop(session);
+    let limit = Instant::now() + LONG;
+    while !house.sessions.list().is_empty() {
+        assert!(Instant::now() < limit, "it is forgotten when it has ended");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    let said = std::fs::read_to_string(house.folder.path().join("bye")).unwrap();
+    assert_eq!(said, "bye\n");
+}
+
+#[tokio::test]
+async fn a_command_that_ignores_the_request_to_end_is_killed_a_second_later_with_its_output_kept() {
+    let house = House::new();
+    let session = house
+        .sessions
+        .spawn(CommandSpec::shell("trap '' TERM; echo $$; printf kept; sleep 300"))
+        .await
+        .unwrap();
+    let pid = pid_in(&read_until(&session, "\n").await);
+    session.keep(true);
+    session.terminate();
+    session.terminate();
+    assert_eq!(session.ended().await, Status::Signaled("SIGKILL".into()));
+    assert_eq!(read_to_end(&session).await.0, "kept");
+    gone(pid).await;
+    drop(session);
+    assert_eq!(
+        house.sessions.take_reports(),
+        [],
+        "a killed one has no report"
+    );
+}
+
+#[tokio::test]
+async fn a_report_is_left_out_where_a_read_told_the_end_before_it_was_taken() {
+    let house = House::new();
+    let background = async |script: &str| {
+        let session = house
+            .sessions
+            .spawn(CommandSpec::shell(script))
+            .await
+            .unwrap();
+        session.keep(true);
+        session.process_id().to_owned()
+    };
+    let (read, unread) = (background("echo read").await, background("exit 4").await);
+    assert!(house.sessions.report_due().await);
+    let session = house.sessions.attach(&read).unwrap();
+    assert_eq!(read_to_end(&session).await.0, "read\n");
+    drop(session);
+    while !house.sessions.awaited().is_empty() {
+        tokio::task::yield_now().await;
+    }
+    let reports = house.sessions.take_reports();
+    assert_eq!(reports.len(), 1);
+    assert_eq!(
+        (&reports[0].process_id, &reports[0].status),
+        (&unread, &Status::Exited(4))
+    );
+}
+
+#[tokio::test]
+async fn a_poll_that_is_given_up_leaves_the_report_to_come() {
+    let notes = Arc::new(Notes::default());
+    let house = House::with(|options| options.observer = Arc::clone(&notes) as _);
+    let session = house
+        .sessions
+        .spawn(CommandSpec::shell("read x"))
+        .await
+        .unwrap();
+    session.keep(true);
+    let given_up = tokio::time::timeout(Duration::from_millis(20), session.read_output(9, LONG));
+    assert!(given_up.await.is_err());
+    session.close_stdin();
+    session.ended().await;
+    assert_eq!(house.sessions.take_reports(), []);
+    drop(session);
+    assert!(house.sessions.report_due().await);
+    assert_eq!(house.sessions.take_reports().len(), 1);
+    assert_eq!(notes.ended.lock().unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn who_waits_for_a_report_is_told_when_none_will_come() {
+    let house = House::new();
+    assert!(!house.sessions.report_due().await);
+    let session = house
+        .sessions
+        .spawn(CommandSpec::shell("sleep 300"))
+        .await
+        .unwrap();
+    session.keep(true);
+    let sessions = Arc::clone(&house.sessions);
+    let waiting = tokio::spawn(async move { sessions.report_due().await });
+    tokio::task::yield_now().await;
+    session.kill();
+    assert!(!waiting.await.unwrap());
 }

@@ -130,7 +130,12 @@ fn follow(
     lifeline: Option<&OwnedFd>,
     watch: &mut Watch<'_>,
 ) {
+    let mut grace = Grace::default();
     loop {
+        if let Some(end) = grace.take_end(running.pid) {
+            let _ = control::send(control, &end, &[]);
+            return;
+        }
         if let Some(excess) = watch.look() {
             let _ = control::send(control, &Report::Stopped(excess), &[]);
             return;
@@ -140,7 +145,7 @@ fn follow(
             PollFd::new(children, PollFlags::IN),
         ];
         polled.extend(lifeline.map(|lifeline| PollFd::new(lifeline, PollFlags::IN)));
-        let patience = Timespec::try_from(watch.patience()).ok();
+        let patience = Timespec::try_from(watch.patience().min(grace.patience())).ok();
         match poll(&mut polled, patience.as_ref()) {
             Ok(_) => {}
             Err(Errno::INTR) => continue,
@@ -153,12 +158,16 @@ fn follow(
         if spoke(1) {
             drain(children);
             if let Some(end) = collect(running.pid) {
-                let _ = control::send(control, &end, &[]);
-                return;
+                grace.ended(end);
+                continue;
             }
         }
         if spoke(0) {
             match control::receive::<Request>(control) {
+                Ok(Received::Message(Request::Signal(libc::SIGTERM), _)) => {
+                    ask_to_end(running.pid);
+                    grace.begin();
+                }
                 Ok(Received::Message(Request::Signal(number), _)) => signal(running.pid, number),
                 Ok(Received::Message(Request::Plan, _) | Received::Nothing) => {}
                 Ok(Received::End) | Err(_) => return,
@@ -189,6 +198,76 @@ fn describe(status: WaitStatus) -> Report {
         (None, Some(number)) => Report::Signaled(number),
         (None, None) => Report::Signaled(libc::SIGKILL),
     }
+}
+
+/// The time that a command's group has to end once it was asked to: where its first process goes at once, as a shell
+/// does, the programs that it started still have the rest of it.
+#[derive(Default)]
+struct Grace {
+    until: Option<Instant>,
+    /// How the command ended, while others of its group go on.
+    end: Option<Report>,
+}
+
+impl Grace {
+    const LENGTH: Duration = Duration::from_secs(1);
+
+    fn begin(&mut self) {
+        self.until
+            .get_or_insert_with(|| Instant::now() + Grace::LENGTH);
+    }
+
+    fn ended(&mut self, end: Report) {
+        self.end = Some(end);
+    }
+
+    /// The end, when it is to be told: at once, but for a group that was asked to end and has time left.
+    fn take_end(&mut self, group: Pid) -> Option<Report> {
+        if self.end.is_some() && self.left() > Duration::ZERO && lives(group) {
+            return None;
+        }
+        self.end.take()
+    }
+
+    /// How long at most to wait for news.
+    fn patience(&self) -> Duration {
+        match self.end {
+            Some(_) => self.left(),
+            None => Duration::MAX,
+        }
+    }
+
+    fn left(&self) -> Duration {
+        self.until.map_or(Duration::ZERO, |until| {
+            until.saturating_duration_since(Instant::now())
+        })
+    }
+}
+
+/// Whether a process is left in the group.
+fn lives(group: Pid) -> bool {
+    rustix::process::test_kill_process_group(group).is_ok()
+}
+
+/// Asks the command's group to end, and the group that its terminal is given to. What is stopped goes on, to hear of it.
+fn ask_to_end(command: Pid) {
+    for group in [Some(command), foreground_of(command)]
+        .into_iter()
+        .flatten()
+    {
+        signal(group, libc::SIGTERM);
+        signal(group, libc::SIGCONT);
+    }
+}
+
+/// The group in the foreground of the command's terminal, where it has one that is given to others.
+fn foreground_of(command: Pid) -> Option<Pid> {
+    let stat = std::fs::read_to_string(format!("/proc/{}/stat", command.as_raw_pid())).ok()?;
+    // The fields behind the name, which may hold anything: state, parent, group, session, terminal, its foreground.
+    let (_, fields) = stat.rsplit_once(')')?;
+    let group = fields.split_ascii_whitespace().nth(5)?.parse().ok()?;
+    // 1 and below is no group of the command's.
+    Pid::from_raw(group).filter(|group| group.as_raw_pid() > 1 && *group != command)
 }
 
 fn signal(group: Pid, number: i32) {

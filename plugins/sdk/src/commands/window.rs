@@ -11,7 +11,10 @@ pub(super) const READ_BYTES: u32 = 64 * 1024;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WindowEnd {
     /// The time is up and the command runs on.
-    StillRunning,
+    StillRunning {
+        /// The command is known to wait for input.
+        waiting_for_input: bool,
+    },
     /// The command exited with this code, and all its output was handed on.
     Exited(i32),
     /// The command was ended by this signal, and all its output was handed on.
@@ -22,7 +25,7 @@ impl WindowEnd {
     /// The outcome of a call whose command has ended so: completed for exit code 0, else failed with a note. None while it runs.
     pub fn outcome(&self) -> Option<Outcome> {
         match self {
-            WindowEnd::StillRunning => None,
+            WindowEnd::StillRunning { .. } => None,
             WindowEnd::Exited(0) => Some(Outcome::completed()),
             WindowEnd::Exited(code) => {
                 Some(Outcome::failed_silently().with_note(format!("[exit code: {code}]")))
@@ -30,6 +33,21 @@ impl WindowEnd {
             WindowEnd::Signaled(name) => {
                 Some(Outcome::failed_silently().with_note(format!("[terminated by signal {name}]")))
             }
+        }
+    }
+}
+
+/// The line of a note that follows the one about a command that runs on, where it is known to wait for input.
+const WAITING: &str = "[the process seems to wait for input]";
+
+impl WindowEnd {
+    /// The note of a call that leaves its command running: this line, and another where the command is known to wait for input.
+    pub fn running_note(&self, line: String) -> String {
+        match self {
+            WindowEnd::StillRunning {
+                waiting_for_input: true,
+            } => format!("{line}\n{WAITING}"),
+            _ => line,
         }
     }
 }
@@ -71,7 +89,9 @@ pub(super) fn stream(
         }
         // With no time left the read above did not wait, so all that was there has been handed on.
         if left.is_zero() {
-            return Ok(WindowEnd::StillRunning);
+            return Ok(WindowEnd::StillRunning {
+                waiting_for_input: batch.waiting_for_input,
+            });
         }
     }
 }
@@ -173,13 +193,41 @@ mod tests {
         let (end, written, took) = run(reads, Status::Running, 250);
         assert_eq!(
             (end, written.len(), took),
-            (WindowEnd::StillRunning, 8, 250)
+            (
+                WindowEnd::StillRunning {
+                    waiting_for_input: false
+                },
+                8,
+                250
+            )
+        );
+    }
+
+    #[test]
+    fn that_a_command_waits_for_input_is_a_further_line_where_it_is_known_at_the_end_of_the_window()
+    {
+        let waiting = OutputBatch {
+            waiting_for_input: true,
+            ..batch("Name: ", false)
+        };
+        let (end, ..) = run(vec![(10, waiting.clone())], Status::Running, 250);
+        assert_eq!(end.running_note("[it runs]".into()), "[it runs]");
+        let (end, ..) = run(
+            vec![(250, batch("", false)), (0, waiting)],
+            Status::Running,
+            250,
+        );
+        assert_eq!(
+            end.running_note("[it runs]".into()),
+            "[it runs]\n[the process seems to wait for input]"
         );
     }
 
     #[test]
     fn the_end_of_a_command_decides_the_outcome() {
-        assert_eq!(WindowEnd::StillRunning.outcome(), None);
+        let running = |waiting_for_input| WindowEnd::StillRunning { waiting_for_input };
+        assert_eq!(running(false).outcome(), None);
+        assert_eq!(running(true).outcome(), None);
         assert_eq!(WindowEnd::Exited(0).outcome(), Some(Outcome::completed()));
         let failed = WindowEnd::Exited(3).outcome().unwrap();
         assert_eq!(
