@@ -210,7 +210,7 @@ pub(crate) struct TraceVerify {
   floe doctor
   floe doctor --output json
 
-Exit status: 0 where commands are fully confined, 1 where they are not.")]
+Exit status: 0 where commands are confined at least as `shell.min_tier` of your configuration says, 1 where they are not.")]
 pub(crate) struct Doctor {
     /// A table for people, or one JSON object
     #[arg(long, value_name = "FORM", value_enum, default_value = "text")]

@@ -128,6 +128,9 @@ pub enum Tier {
 }
 
 impl Tier {
+    /// Every set of walls, the best first.
+    pub const ALL: [Tier; 4] = [Tier::Native, Tier::Bwrap, Tier::Landlock, Tier::Unconfined];
+
     /// The word that results and Traces carry (`facts.confinement`).
     pub fn as_str(self) -> &'static str {
         match self {
@@ -154,6 +157,31 @@ pub enum MinimumTier {
     Native,
     /// [`Tier::Landlock`] as well.
     Landlock,
+}
+
+impl MinimumTier {
+    /// Whether a Session may get `tier` without a further word of the operator's.
+    pub fn allows(self, tier: Tier) -> bool {
+        match tier {
+            Tier::Native | Tier::Bwrap => true,
+            Tier::Landlock => self == MinimumTier::Landlock,
+            Tier::Unconfined => false,
+        }
+    }
+
+    /// The word of the configuration.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            MinimumTier::Native => "native",
+            MinimumTier::Landlock => "landlock",
+        }
+    }
+}
+
+impl fmt::Display for MinimumTier {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
 }
 
 /// How the commands of a Session are confined.

@@ -33,7 +33,7 @@ mod worktree;
 
 pub use command::{Child, ConfinedCommand, Program, Streams};
 pub use control::{Control, Event, Signal};
-pub use doctor::{Doctor, doctor};
+pub use doctor::{Doctor, Examined, doctor};
 pub use error::{DirectoryFault, LayerFailure, OPT_OUT, SandboxError};
 pub use excess::Excess;
 pub use helper::helper_main;
@@ -42,4 +42,4 @@ pub use layer::{Confinement, Layer, LayerName, MinimumTier, Tier};
 pub use options::SandboxOptions;
 pub use policy::{Limits, Network, Policy, Search, WorkspaceMode};
 pub use protected::PROTECTED;
-pub use widening::{GrantedPath, Widening};
+pub use widening::{GrantedPath, Widening, WideningFault};

@@ -69,11 +69,17 @@ impl From<&str> for Bytes {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Plan {
-    /// Make the Session's user and network namespaces and hand them back; no descriptors.
-    Anchor,
+    /// Make the Session's user namespace, and a network namespace unless it is to have the machine's own network, and hand
+    /// them back; no descriptors.
+    Anchor { network: bool },
+    /// Make a socket that listens on the loopback of the Session's network and hand it over: user namespace, network
+    /// namespace.
+    Listener,
     /// Run a command within walls: workspace, user namespace, network namespace, then stdin, stdout and stderr unless it
     /// has a terminal.
     Confined(Box<Confined>),
+    /// Run a command within Landlock and seccomp alone: workspace, then stdin, stdout and stderr unless it has a terminal.
+    Landlocked(Box<Landlocked>),
     /// Run a command without walls: workspace, then stdin, stdout and stderr unless it has a terminal.
     Unconfined(Box<Execution>),
 }
@@ -91,6 +97,29 @@ pub(crate) struct Confined {
     pub(crate) denied: Vec<Bytes>,
     /// Folders, in that view, below which Landlock lets the command write.
     pub(crate) writable: Vec<Bytes>,
+    /// What must be found at places of that view, or the command is not run.
+    pub(crate) identities: Vec<Identity>,
+    /// The command.
+    pub(crate) execution: Execution,
+}
+
+/// The very file or folder that belongs at a place of the view.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Identity {
+    pub(crate) target: Bytes,
+    pub(crate) device: u64,
+    pub(crate) inode: u64,
+}
+
+/// A command within Landlock and seccomp alone, which sees the host's own paths.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Landlocked {
+    /// Files and folders that it may read.
+    pub(crate) readable: Vec<Bytes>,
+    /// Files and folders that it may also change.
+    pub(crate) writable: Vec<Bytes>,
+    /// What it may do in the Workspace.
+    pub(crate) workspace: Access,
     /// The command.
     pub(crate) execution: Execution,
 }

@@ -31,10 +31,10 @@ const SYSTEM: [&str; 12] = [
 ];
 
 /// Folders of the view that other things are mounted in; a Workspace there is reached as `/workspace` only.
-const RESERVED: [&str; 5] = ["/workspace", "/floe", "/proc", "/sys", "/dev"];
+pub(crate) const RESERVED: [&str; 5] = ["/workspace", "/floe", "/proc", "/sys", "/dev"];
 
 /// The private folder of the view that the whole Session shares.
-const TMP: &str = "/tmp";
+pub(crate) const TMP: &str = "/tmp";
 
 /// Folders that programs know under another name.
 const ALIASES: [(&str, &str); 2] = [("/var/run", "/run"), ("/var/tmp", TMP)];
@@ -63,7 +63,11 @@ impl View {
 }
 
 /// Composes the view from what the options say and what this machine has.
-pub(crate) fn compose(options: &SandboxOptions) -> Result<View, SandboxError> {
+pub(crate) fn compose(options: &SandboxOptions, mode: WorkspaceMode) -> Result<View, SandboxError> {
+    let access = match mode {
+        WorkspaceMode::ReadOnly => Access::Read,
+        WorkspaceMode::WorkspaceWrite => Access::Write,
+    };
     let tools = toolchains_of(options);
     let mut composer = Composer {
         options,
@@ -87,6 +91,7 @@ pub(crate) fn compose(options: &SandboxOptions) -> Result<View, SandboxError> {
     ] {
         for path in paths {
             let path = expand(path, options.person_home.as_deref(), what)?;
+            refuse_private(&path, options, what)?;
             composer.show(&path, access)?;
         }
     }
@@ -94,10 +99,12 @@ pub(crate) fn compose(options: &SandboxOptions) -> Result<View, SandboxError> {
     if let Some(git) = worktree::find(&options.workspace, &options.workspace_path) {
         git_settings.extend(git.fixed());
         git.writable().for_each(|path| composer.hold_in_tmp(&path));
-        composer.writable.extend(git.writable().map(Bytes::from));
-        composer.entries.extend(git.entries());
+        if access == Access::Write {
+            composer.writable.extend(git.writable().map(Bytes::from));
+        }
+        composer.entries.extend(git.entries(access));
     }
-    let workspace = composer.workspace();
+    let workspace = composer.workspace(access);
     composer.alias(&workspace);
     hold_in_masks(&mut composer.entries, &workspace);
     Ok(View {
@@ -152,6 +159,83 @@ pub(crate) fn readable_file(path: &Path) -> Option<Entry> {
         target: target.into(),
         access: Access::Read,
     })
+}
+
+/// Whether a command with this view has a path of the host, canonical and outside the Workspace, at the same path.
+pub(crate) fn has(entries: &[Entry], path: &Path, access: Access) -> bool {
+    let mut has = false;
+    for entry in entries {
+        let (target, shows) = match entry {
+            Entry::Bind {
+                source,
+                target,
+                access: given,
+            } => (
+                target,
+                source == target && (access == Access::Read || *given == Access::Write),
+            ),
+            Entry::Mask { target } | Entry::Memory { target, .. } | Entry::Folder { target } => {
+                (target, false)
+            }
+            Entry::Link { .. }
+            | Entry::Devices { .. }
+            | Entry::Proc
+            | Entry::Workspace { .. }
+            | Entry::WorkspaceAlias { .. } => continue,
+        };
+        if path.starts_with(target.as_path()) {
+            has = shows;
+        }
+    }
+    has
+}
+
+/// Puts a path of the host into a view, at the same path: in front of what lies below it, which stays as it is, and behind
+/// what it lies in.
+pub(crate) fn widen(entries: &mut Vec<Entry>, path: &Path, access: Access, workspace: &Path) {
+    let target = |entry: &Entry| match entry {
+        Entry::Folder { target }
+        | Entry::Link { target, .. }
+        | Entry::Bind { target, .. }
+        | Entry::Mask { target }
+        | Entry::Memory { target, .. }
+        | Entry::WorkspaceAlias { target } => target.as_path().to_owned(),
+        Entry::Devices { .. } => PathBuf::from("/dev"),
+        Entry::Proc => PathBuf::from("/proc"),
+        Entry::Workspace { .. } => workspace.to_owned(),
+    };
+    let targets: Vec<PathBuf> = entries.iter().map(target).collect();
+    let holder = targets.iter().rposition(|target| path.starts_with(target));
+    let below = |target: &PathBuf| target.starts_with(path) && target != path;
+    let before = targets.iter().position(below).unwrap_or(entries.len());
+    let place = holder.map_or(before, |holder| before.max(holder + 1));
+    let bind = Entry::Bind {
+        source: path.into(),
+        target: path.into(),
+        access,
+    };
+    entries.insert(place, bind);
+    // In the private /tmp the folders on the way are this command's own.
+    if let Some(first) = uppermost_in_tmp(path)
+        && !targets.contains(&first)
+    {
+        entries.insert(place, held(&first));
+    }
+}
+
+/// The folder of `/tmp` that holds a path which lies deeper in it.
+fn uppermost_in_tmp(path: &Path) -> Option<PathBuf> {
+    let mut parts = path.strip_prefix(TMP).ok()?.components();
+    let (first, _deeper) = (parts.next()?, parts.next()?);
+    Some(Path::new(TMP).join(first))
+}
+
+/// A small file system of one command's own.
+fn held(folder: &Path) -> Entry {
+    Entry::Memory {
+        target: folder.into(),
+        size: 1024 * 1024,
+    }
 }
 
 struct Composer<'a> {
@@ -283,24 +367,16 @@ impl Composer<'_> {
     /// Keeps a mount below the private `/tmp` from depending on folders that an earlier command could have replaced: the
     /// uppermost of them becomes a file system of this command's own.
     fn hold_in_tmp(&mut self, path: &Path) {
-        let Ok(inside) = path.strip_prefix(TMP) else {
+        let Some(first) = uppermost_in_tmp(path) else {
             return;
         };
-        let mut parts = inside.components();
-        let (Some(first), Some(_)) = (parts.next(), parts.next()) else {
-            return;
-        };
-        let first = Path::new(TMP).join(first);
-        let held = Entry::Memory {
-            target: first.as_path().into(),
-            size: 1024 * 1024,
-        };
+        let held = held(&first);
         if !self.is_shown(&first) && !self.entries.contains(&held) {
             self.entries.push(held);
         }
     }
 
-    fn workspace(&mut self) -> PathBuf {
+    fn workspace(&mut self, access: Access) -> PathBuf {
         let canonical = self.options.workspace_path.clone();
         let alias = Path::new(Sandbox::WORKSPACE);
         let reserved = RESERVED
@@ -310,10 +386,6 @@ impl Composer<'_> {
             alias.to_owned()
         } else {
             canonical
-        };
-        let access = match self.options.policy.workspace {
-            WorkspaceMode::ReadOnly => Access::Read,
-            WorkspaceMode::WorkspaceWrite => Access::Write,
         };
         self.hold_in_tmp(&place);
         self.entries.push(Entry::Workspace { access });
@@ -331,7 +403,7 @@ impl Composer<'_> {
 
 /// A hidden folder in which something else is to be seen becomes an empty one of the command's own, where that finds a
 /// place.
-fn hold_in_masks(entries: &mut [Entry], workspace: &Path) {
+pub(crate) fn hold_in_masks(entries: &mut [Entry], workspace: &Path) {
     let mut below = vec![workspace.to_owned()];
     for entry in entries.iter_mut().rev() {
         match entry {
@@ -374,6 +446,22 @@ fn expand(path: &Path, home: Option<&Path>, what: &str) -> Result<PathBuf, Sandb
         what: format!("`{what}` path \"{}\"", path.display()),
         reason: "it must be absolute or start with `~/`.".to_owned(),
     })
+}
+
+/// Floe's own folder holds what decides about commands and what is told of them.
+fn refuse_private(path: &Path, options: &SandboxOptions, what: &str) -> Result<(), SandboxError> {
+    let real = path.canonicalize();
+    let real = real.as_deref().unwrap_or(path);
+    let mut private = options.private.iter();
+    if private.any(|private| real.starts_with(private) || private.starts_with(real)) {
+        return Err(SandboxError::Setting {
+            what: format!("`{what}` path \"{}\"", path.display()),
+            reason:
+                "it is, holds or lies in the folder where Floe keeps its own files; name another."
+                    .to_owned(),
+        });
+    }
+    Ok(())
 }
 
 fn unusable(what: &str, path: &Path, error: &std::io::Error) -> SandboxError {
@@ -427,6 +515,10 @@ mod tests {
         options
     }
 
+    fn composed(options: &SandboxOptions) -> Result<View, SandboxError> {
+        compose(options, options.policy.workspace)
+    }
+
     #[test]
     fn the_view_of_a_workspace_is_as_written_here() {
         let (folder, opened) = workspace(|root| {
@@ -435,7 +527,7 @@ mod tests {
             file(root, "person/.ssh/id_rsa");
         });
         let root = folder.path().canonicalize().unwrap();
-        let view = compose(&options(&root, opened, "/home/me/project")).unwrap();
+        let view = composed(&options(&root, opened, "/home/me/project")).unwrap();
         let shown = own_entries(&view).replace(root.to_str().unwrap(), "/ROOT");
         let held = format!("Memory {}", root.display());
         expect_test::expect![[r#"
@@ -465,7 +557,7 @@ mod tests {
     fn a_workspace_whose_path_is_taken_inside_lies_at_workspace_only() {
         for taken in ["/workspace", "/workspace/project", "/floe/w", "/dev/shm/w"] {
             let (folder, opened) = workspace(|_| {});
-            let view = compose(&options(folder.path(), opened, taken)).unwrap();
+            let view = composed(&options(folder.path(), opened, taken)).unwrap();
             assert_eq!(view.workspace, Path::new("/workspace"));
             assert!(!own_entries(&view).contains("Workspace at"));
         }
@@ -475,7 +567,7 @@ mod tests {
     fn no_other_name_of_a_private_folder_stands_in_the_way_of_a_workspace() {
         for (place, expected) in [("/var/tmp/w", false), ("/var", true), ("/home/w", true)] {
             let (folder, opened) = workspace(|root| file(root, "person/x"));
-            let view = compose(&options(folder.path(), opened, place)).unwrap();
+            let view = composed(&options(folder.path(), opened, place)).unwrap();
             let aliased = own_entries(&view).contains("Link /var/tmp to /tmp");
             assert_eq!(aliased, expected, "{place}");
         }
@@ -507,7 +599,7 @@ mod tests {
             let (folder, opened) = workspace(|_| {});
             let mut options = options(folder.path(), opened, "/w");
             options.policy.extra_read = vec![odd.into()];
-            let refusal = compose(&options).unwrap_err().to_string();
+            let refusal = composed(&options).unwrap_err().to_string();
             assert!(refusal.contains(expected), "{refusal}");
         }
     }

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::process::Command;
 
-use floe_sandbox::{Doctor, Layer, LayerName, SandboxError, doctor};
+use floe_sandbox::{Doctor, Examined, Layer, LayerName, MinimumTier, SandboxError, Tier, doctor};
 use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, apply_filter};
 use support::{HELPER, Session, again_without_privileges, host};
 
@@ -159,17 +159,46 @@ fn landlock_is_required_of_root_and_its_absence_is_reported_to_others() {
     );
 }
 
+fn of(found: &Doctor, tier: Tier) -> &Examined {
+    found
+        .tiers
+        .iter()
+        .find(|examined| examined.tier == tier)
+        .unwrap()
+}
+
 #[test]
-fn the_doctor_tries_every_wall_and_finds_them_standing() {
-    let Doctor { tier, layers, ok } = doctor(HELPER.as_ref());
-    assert!(ok, "{layers:#?}");
-    assert_eq!(tier.as_str(), "native");
-    let names: Vec<&str> = layers.iter().map(|layer| layer.name.as_str()).collect();
-    assert_eq!(names, LayerName::ALL.map(LayerName::as_str));
-    assert!(layers.iter().all(|layer| layer.active), "{layers:#?}");
-    let json = serde_json::to_value(&layers[0]).unwrap();
-    let fields: Vec<&String> = json.as_object().unwrap().keys().collect();
-    assert_eq!(fields, ["name", "active", "detail", "remedy"]);
+fn the_doctor_tries_every_wall_of_every_tier_and_finds_them_standing() {
+    let found = doctor(HELPER.as_ref(), MinimumTier::Native);
+    assert_eq!((found.ok, found.tier), (true, Some(Tier::Native)));
+    let tiers: Vec<&str> = found
+        .tiers
+        .iter()
+        .map(|examined| examined.tier.as_str())
+        .collect();
+    assert_eq!(tiers, ["native", "bwrap", "landlock", "UNCONFINED"]);
+    let native = of(&found, Tier::Native);
+    assert!(native.stands && native.fault.is_none());
+    for tier in [Tier::Native, Tier::Landlock] {
+        let layers = &of(&found, tier).layers;
+        let names: Vec<&str> = layers.iter().map(|layer| layer.name.as_str()).collect();
+        assert_eq!(names, LayerName::ALL.map(LayerName::as_str), "{tier}");
+    }
+    assert!(
+        native.layers.iter().all(|layer| layer.active),
+        "{native:#?}"
+    );
+    assert!(of(&found, Tier::Landlock).stands);
+    assert!(of(&found, Tier::Unconfined).stands);
+    let json = serde_json::to_value(&found).unwrap();
+    let fields = |value: &serde_json::Value| -> Vec<String> {
+        value.as_object().unwrap().keys().cloned().collect()
+    };
+    assert_eq!(fields(&json), ["ok", "minimum", "tier", "tiers"]);
+    let first = &json["tiers"][0];
+    assert_eq!(fields(first), ["tier", "stands", "fault", "layers"]);
+    let layer = &first["layers"][0];
+    assert_eq!(fields(layer), ["name", "active", "detail", "remedy"]);
 }
 
 #[test]
@@ -181,7 +210,7 @@ fn a_doctor_under_a_filter() {
     refuse(&[libc::SYS_move_mount], libc::EPERM);
     println!(
         "\nfound {}",
-        serde_json::to_string(&doctor(HELPER.as_ref())).unwrap()
+        serde_json::to_string(&doctor(HELPER.as_ref(), MinimumTier::Native)).unwrap()
     );
 }
 
@@ -197,9 +226,11 @@ fn the_doctor_names_the_wall_that_does_not_stand_and_those_it_could_not_try() {
         .find_map(|line| line.strip_prefix("found "))
         .unwrap_or_else(|| panic!("{text}"));
     let found: Doctor = serde_json::from_str(line).unwrap();
-    assert!(!found.ok);
+    assert_eq!((found.ok, found.tier), (false, None));
+    assert!(!of(&found, Tier::Native).stands);
+    assert!(of(&found, Tier::Landlock).stands);
     let state = |name: LayerName| {
-        found
+        of(&found, Tier::Native)
             .layers
             .iter()
             .find(|layer| layer.name == name.as_str())

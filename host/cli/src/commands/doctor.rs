@@ -1,28 +1,47 @@
-//! `floe doctor`: which walls stand on this machine, found out by building them, and whether the tools run as they were
-//! compiled.
+//! `floe doctor`: which walls stand on this machine, found out by building them, whether they are what the person's
+//! configuration asks for, and whether the tools run as they were compiled.
 
 use std::path::Path;
 
 use floe_runtime::{Allocator, Form, Runtime, RuntimeOptions};
-use floe_sandbox::{Doctor as Findings, Layer};
+use floe_sandbox::{Doctor as Confinement, Layer};
+use serde::Serialize;
 
 use crate::arguments::{Doctor, OutputForm};
-use crate::built_in;
+use crate::config::load;
 use crate::exit::{Ending, Fault, Status};
-use crate::rendering;
 use crate::terminal::Screen;
+use crate::{built_in, home, rendering};
+
+/// What was found.
+#[derive(Debug, Serialize)]
+pub(crate) struct Findings {
+    #[serde(flatten)]
+    pub(crate) confinement: Confinement,
+    /// Whether the person's configuration does without walls, whatever stands here.
+    #[serde(rename = "unsafe_no_sandbox")]
+    pub(crate) unconfined: bool,
+    /// What is no wall and still worth knowing.
+    pub(crate) tools: [Layer; 2],
+}
 
 /// Examines the machine and prints what it found.
 pub(crate) fn execute(arguments: &Doctor) -> Ending {
-    let mut findings = floe_sandbox::doctor(Path::new("/proc/self/exe"));
+    let home = home::from_environment()?;
+    let config = load(&home, None).map_err(|faults| Fault::usage(faults.to_string()))?;
+    let confinement = floe_sandbox::doctor(Path::new("/proc/self/exe"), config.shell.min_tier);
     let host = super::host()?;
-    findings.layers.extend(host.block_on(async { tools() })?);
+    let findings = Findings {
+        confinement,
+        unconfined: config.shell.unsafe_no_sandbox,
+        tools: host.block_on(async { tools() })?,
+    };
     let screen = Screen::of_process();
     match arguments.output {
         OutputForm::Json => screen.json_result(&json(&findings)?),
         OutputForm::Text => screen.result(&rendering::doctor(&findings, screen.result_paint())),
     }
-    Ok(if findings.ok {
+    Ok(if findings.confinement.ok {
         Status::Completed
     } else {
         Status::Failed

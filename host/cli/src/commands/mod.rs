@@ -3,7 +3,7 @@
 mod call;
 mod completions;
 mod config;
-mod doctor;
+pub(crate) mod doctor;
 mod precompile;
 mod run;
 mod tools;

@@ -6,7 +6,7 @@
 use std::convert::Infallible;
 use std::ffi::CString;
 use std::io::Write;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path};
 
@@ -15,7 +15,7 @@ use rustix::io::Errno;
 use rustix::pty::OpenptFlags;
 use rustix::termios::Winsize;
 
-use super::last_errno;
+use super::{landlock, last_errno};
 use crate::error::{DirectoryFault, SandboxError};
 use crate::plan::{Bytes, Execution, Run};
 
@@ -30,6 +30,8 @@ pub(super) struct Start {
     /// The directory as it was asked for.
     directory_name: String,
     streams: CommandStreams,
+    /// A Landlock domain that the command enters and its leader does not.
+    enclosure: Option<OwnedFd>,
 }
 
 /// The command's side of its streams.
@@ -141,6 +143,7 @@ pub(super) fn prepare(
         directory,
         directory_name: execution.directory.to_text(),
         streams,
+        enclosure: None,
     })
 }
 
@@ -239,6 +242,19 @@ pub(super) struct Running {
 }
 
 impl Start {
+    /// Has the command enter a domain of its own, below its leader's.
+    pub(super) fn enclose(&mut self, enclosure: Option<OwnedFd>) {
+        self.enclosure = enclosure;
+    }
+
+    /// The command's side of its terminal, where it has one.
+    pub(super) fn terminal(&self) -> Option<BorrowedFd<'_>> {
+        match &self.streams {
+            CommandStreams::Pipes(_) => None,
+            CommandStreams::Terminal { slave, .. } => Some(slave.as_fd()),
+        }
+    }
+
     /// Forks and executes; returns once the program has taken over, so that a failure to execute is told.
     pub(super) fn run(self) -> Result<Running, SandboxError> {
         let failure = |call: &'static str| {
@@ -304,6 +320,9 @@ impl Start {
         rustix::stdio::dup2_stderr(stderr)?;
         rustix::process::umask(Mode::from(0o022));
         reset_signals()?;
+        if let Some(enclosure) = &self.enclosure {
+            landlock::enter(enclosure)?;
+        }
         close_on_exec_above_stderr()?;
         Err(self.execute())
     }

@@ -71,7 +71,8 @@ fn run(control: &OwnedFd) -> ! {
     // A Ctrl-C in the person's terminal is the host's to handle.
     let _ = rustix::process::setsid();
     let failure = match receive_plan(control) {
-        Ok((Plan::Anchor, _)) => anchor(control),
+        Ok((Plan::Anchor { network }, _)) => anchor(control, network),
+        Ok((Plan::Listener, descriptors)) => listen(control, &descriptors[0], &descriptors[1]),
         Ok((Plan::Confined(plan), descriptors)) => confine(control, &plan, descriptors),
         Ok((Plan::Landlocked(plan), descriptors)) => landlocked::lead(control, &plan, descriptors),
         Ok((Plan::Unconfined(execution), mut descriptors)) => {
@@ -116,7 +117,8 @@ fn receive_plan(control: &OwnedFd) -> Result<(Plan, Vec<OwnedFd>), SandboxError>
     let plan: Plan = serde_json::from_slice(&bytes)
         .map_err(|error| unreadable(format!("the plan cannot be read: {error}")))?;
     let expected = match &plan {
-        Plan::Anchor => 0,
+        Plan::Anchor { .. } => 0,
+        Plan::Listener => 2,
         Plan::Confined(confined) => 3 + streams(confined.execution.terminal),
         Plan::Landlocked(plan) => 1 + streams(plan.execution.terminal),
         Plan::Unconfined(execution) => 1 + streams(execution.terminal),
@@ -135,10 +137,22 @@ fn streams(terminal: Option<(u16, u16)>) -> usize {
 }
 
 /// Makes the Session's namespaces and hands them to the host, whose descriptors keep them alive.
-fn anchor(control: &OwnedFd) -> Result<(), SandboxError> {
-    let made = namespaces::anchor()?;
+fn anchor(control: &OwnedFd, network: bool) -> Result<(), SandboxError> {
+    let made = namespaces::anchor(network)?;
     let descriptors = [made.user.as_fd(), made.network.as_fd()];
     control::send(control, &Report::Anchored(made.layers), &descriptors).map_err(|error| {
+        SandboxError::Helper {
+            detail: error.to_string(),
+        }
+    })
+}
+
+/// Makes the socket on which the host serves the Session's network. A socket belongs to the namespace in which it was made,
+/// whoever holds it.
+fn listen(control: &OwnedFd, user: &OwnedFd, network: &OwnedFd) -> Result<(), SandboxError> {
+    namespaces::join(user, network)?;
+    let socket = network::listen()?;
+    control::send(control, &Report::Listening, &[socket.as_fd()]).map_err(|error| {
         SandboxError::Helper {
             detail: error.to_string(),
         }

@@ -64,17 +64,33 @@ const NAMESPACES: [libc::c_int; 7] = [
 /// Terminal requests that put words in another's mouth, or change what the terminal is.
 const TERMINAL_REQUESTS: [u64; 3] = [libc::TIOCSTI, libc::TIOCLINUX, libc::TIOCSETD];
 
-/// The socket families that programs inside have a use for. Of the last only the routing table.
-const FAMILIES: [libc::c_int; 4] = [
-    libc::AF_UNIX,
-    libc::AF_INET,
-    libc::AF_INET6,
-    libc::AF_NETLINK,
-];
+/// Which sockets a command may make.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Sockets {
+    /// Those that programs have a use for, where a network namespace says what they reach.
+    OfNetwork,
+    /// Unix sockets alone, where nothing but this filter keeps the network away.
+    OfUnix,
+}
+
+impl Sockets {
+    /// Their families. Of the last only the routing table.
+    fn families(self) -> &'static [libc::c_int] {
+        match self {
+            Sockets::OfNetwork => &[
+                libc::AF_UNIX,
+                libc::AF_INET,
+                libc::AF_INET6,
+                libc::AF_NETLINK,
+            ],
+            Sockets::OfUnix => &[libc::AF_UNIX],
+        }
+    }
+}
 
 /// Installs the filter for this process and all that come from it.
-pub(super) fn filter() -> Result<Layer, SandboxError> {
-    let (refusals, count) = refusals().map_err(|_| broken())?;
+pub(super) fn filter(sockets: Sockets) -> Result<Layer, SandboxError> {
+    let (refusals, count) = refusals(sockets).map_err(|_| broken())?;
     for program in [absences(), refusals] {
         apply_filter(&program).map_err(|_| {
             failed(LayerName::Seccomp, "seccomp(SECCOMP_SET_MODE_FILTER)")(last_errno())
@@ -90,7 +106,7 @@ fn broken() -> SandboxError {
     failed(LayerName::Seccomp, "compile the filter")(Errno::INVAL)
 }
 
-fn refusals() -> Result<(BpfProgram, usize), seccompiler::BackendError> {
+fn refusals(sockets: Sockets) -> Result<(BpfProgram, usize), seccompiler::BackendError> {
     use SeccompCmpArgLen::{Dword, Qword};
     use SeccompCmpOp::{Eq, MaskedEq, Ne};
 
@@ -120,18 +136,18 @@ fn refusals() -> Result<(BpfProgram, usize), seccompiler::BackendError> {
     rules.insert(libc::SYS_ioctl, requests);
 
     let mut other_family = Vec::new();
-    for family in FAMILIES {
+    for &family in sockets.families() {
         other_family.push(condition(0, Dword, Ne, family as u64)?);
     }
     let other_protocol = vec![
         condition(0, Dword, Eq, libc::AF_NETLINK as u64)?,
         condition(2, Dword, Ne, libc::NETLINK_ROUTE as u64)?,
     ];
-    let sockets = vec![
+    let refused_sockets = vec![
         SeccompRule::new(other_family)?,
         SeccompRule::new(other_protocol)?,
     ];
-    rules.insert(libc::SYS_socket, sockets);
+    rules.insert(libc::SYS_socket, refused_sockets);
 
     let count = rules.len();
     let architecture = std::env::consts::ARCH.try_into()?;
@@ -170,8 +186,10 @@ mod tests {
 
     #[test]
     fn the_filter_compiles_and_stays_far_below_what_the_kernel_takes() {
-        let (program, count) = refusals().unwrap();
-        assert!(count >= REFUSED.len() + REFUSED_HERE.len());
-        assert!(program.len() < 1024, "{} steps", program.len());
+        for sockets in [Sockets::OfNetwork, Sockets::OfUnix] {
+            let (program, count) = refusals(sockets).unwrap();
+            assert!(count >= REFUSED.len() + REFUSED_HERE.len());
+            assert!(program.len() < 1024, "{} steps", program.len());
+        }
     }
 }

@@ -5,7 +5,7 @@
 
 use crate::doctor;
 use crate::error::SandboxError;
-use crate::layer::{MinimumTier, Tier};
+use crate::layer::Tier;
 use crate::options::SandboxOptions;
 
 /// The sets of walls to try, best first.
@@ -13,11 +13,9 @@ pub(super) fn candidates(options: &SandboxOptions) -> Vec<Tier> {
     if let Some(forced) = forced(options) {
         return vec![forced];
     }
-    let mut candidates = vec![Tier::Native, Tier::Bwrap];
-    if options.policy.minimum_tier == MinimumTier::Landlock {
-        candidates.push(Tier::Landlock);
-    }
-    candidates
+    let minimum = options.policy.minimum_tier;
+    let all = Tier::ALL.into_iter();
+    all.filter(|tier| minimum.allows(*tier)).collect()
 }
 
 /// The one set of walls that was asked for, where one was.

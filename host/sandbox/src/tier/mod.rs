@@ -8,6 +8,8 @@ mod landlock;
 mod native;
 mod unconfined;
 
+pub(crate) use self::landlock::lacking;
+
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
 use std::process::Command;
@@ -45,7 +47,7 @@ impl Ground {
         match tier {
             Tier::Native => native::Ground::lay(options).map(Ground::Native),
             Tier::Bwrap => bwrap::Ground::lay(options).map(Ground::Bwrap),
-            Tier::Landlock => landlock::Ground::lay(options).map(Ground::Landlock),
+            Tier::Landlock => Ok(Ground::Landlock(landlock::Ground::lay())),
             Tier::Unconfined => Ok(Ground::Unconfined),
         }
     }
@@ -64,7 +66,8 @@ impl Ground {
         match self {
             Ground::Native(ground) => ground.layers(),
             Ground::Bwrap(ground) => ground.layers(),
-            Ground::Landlock(_) | Ground::Unconfined => &[],
+            Ground::Landlock(ground) => ground.layers(),
+            Ground::Unconfined => &[],
         }
     }
 
