@@ -129,6 +129,8 @@ pub(crate) enum Request {
 pub(crate) enum Report {
     /// The Session's namespaces: user and network come along.
     Anchored(Vec<Layer>),
+    /// A socket that listens within the Session's network comes along.
+    Listening,
     /// All walls stand and the command runs; with a terminal its master comes along.
     Ready(Vec<Layer>),
     /// The command was not run.

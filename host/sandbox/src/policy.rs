@@ -19,6 +19,8 @@ pub struct Policy {
     pub workspace: WorkspaceMode,
     /// What commands may reach over the network.
     pub network: Network,
+    /// The hosts that they may reach through the proxy, as the crate `floe-network` reads them; none is the default.
+    pub allow_hosts: Vec<String>,
     /// Further paths outside the Workspace that commands may read. `~` is the person's home.
     pub extra_read: Vec<PathBuf>,
     /// Further paths outside the Workspace that commands may read and change. `~` is the person's home.
@@ -41,6 +43,7 @@ impl Default for Policy {
         Policy {
             workspace: WorkspaceMode::default(),
             network: Network::default(),
+            allow_hosts: Vec::new(),
             extra_read: Vec::new(),
             extra_write: Vec::new(),
             deny_read: vec!["**/.env".into(), "**/.env.*".into()],
@@ -53,6 +56,18 @@ impl Default for Policy {
 }
 
 impl Policy {
+    /// What of it holds for one command whose tool may do no more than `most` with the Workspace.
+    ///
+    /// Every grant is the intersection of both, every denial is in force whoever made it. A person's widening of a single
+    /// command is not part of a policy.
+    #[must_use]
+    pub fn for_command(&self, most: WorkspaceMode) -> Policy {
+        Policy {
+            workspace: self.workspace.min(most),
+            ..self.clone()
+        }
+    }
+
     /// What `deny_read` says of paths relative to the Workspace, for whoever reads it without a command.
     ///
     /// # Errors
@@ -67,8 +82,8 @@ impl Policy {
     }
 }
 
-/// Whether commands may change the Workspace.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+/// Whether commands may change the Workspace. The lesser allows less.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum WorkspaceMode {
     /// The Workspace is mounted read-only; the private `/tmp` and `$HOME` stay writable.
@@ -78,14 +93,17 @@ pub enum WorkspaceMode {
     WorkspaceWrite,
 }
 
-/// What commands may reach over the network.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+/// What commands may reach over the network. The lesser allows less.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-#[non_exhaustive]
 pub enum Network {
     /// Nothing but a loopback of their own, which the commands of one Session share.
     #[default]
     Off,
+    /// That loopback, and on it the host's proxy, which leads to the allowed hosts and nowhere else.
+    Proxy,
+    /// All that the machine itself reaches, its own loopback included: commands have no network of their own.
+    Host,
 }
 
 /// How far the Workspace is searched, once per Session.

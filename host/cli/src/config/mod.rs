@@ -97,6 +97,8 @@ pub(crate) struct Shell {
     pub(crate) mode: WorkspaceMode,
     /// What commands may reach over the network.
     pub(crate) network: Network,
+    /// The hosts that commands may reach where `network` is `proxy`.
+    pub(crate) allow_hosts: Vec<String>,
     /// Variables of the login environment that commands get; `*` at the end stands for the rest of a name.
     pub(crate) env_allow: Vec<String>,
     /// Further paths that commands may read.
@@ -123,6 +125,7 @@ impl Default for Shell {
         Shell {
             mode: policy.workspace,
             network: policy.network,
+            allow_hosts: policy.allow_hosts,
             env_allow: [
                 "PATH", "LANG", "LC_*", "TZ", "CI", "USER", "LOGNAME", "SHELL",
             ]
@@ -146,6 +149,7 @@ impl Shell {
         Policy {
             workspace: self.mode,
             network: self.network,
+            allow_hosts: self.allow_hosts.clone(),
             extra_read: self.extra_read.clone(),
             extra_write: self.extra_write.clone(),
             deny_read: self.deny_read.clone(),

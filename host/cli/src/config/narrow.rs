@@ -1,6 +1,7 @@
 //! Applies a Workspace's own configuration, which may only narrow: whoever can write into a project must not be able to
 //! give its tools more than the person gave them. A key that would widen is a fault and nothing of the file applies.
 
+use floe_network::HostGrants;
 use floe_protocol::ApprovalMode;
 use floe_sandbox::WorkspaceMode;
 use serde_yaml::Value;
@@ -90,13 +91,22 @@ fn apply(key: &str, said: &Config, into: &mut Config) -> Result<(), String> {
             take(&mut into.shell.mode, said.shell.mode, allowed, reason)
         }
         "shell.network" => {
-            let allowed = said.shell.network == into.shell.network;
+            let allowed = said.shell.network <= into.shell.network;
+            let reason = "commands reach less by your file.".into();
             take(
                 &mut into.shell.network,
                 said.shell.network,
                 allowed,
-                "it is not what your file says.".into(),
+                reason,
             )
+        }
+        "shell.allow_hosts" => {
+            let own = HostGrants::parse(&into.shell.allow_hosts).unwrap_or_default();
+            let said = HostGrants::parse(&said.shell.allow_hosts).map_err(|error| error.to_string())?;
+            // What a project wants beyond that it does not get; a command that tries is told so.
+            let both = own.intersect(&said);
+            into.shell.allow_hosts = both.iter().map(ToString::to_string).collect();
+            Ok(())
         }
         "shell.env_allow" => {
             let new = &said.shell.env_allow;

@@ -22,8 +22,8 @@ pub(super) struct Anchored {
     pub(super) layers: Vec<Layer>,
 }
 
-/// Makes the Session's namespaces, with this process in them.
-pub(super) fn anchor() -> Result<Anchored, SandboxError> {
+/// Makes the Session's namespaces, with this process in them; the network's only where `separate_network` says so.
+pub(super) fn anchor(separate_network: bool) -> Result<Anchored, SandboxError> {
     let user = LayerName::UserNamespace;
     let (uid, gid) = (geteuid().as_raw(), getegid().as_raw());
     unshare(UnshareFlags::NEWUSER).map_err(failed(user, "unshare(CLONE_NEWUSER)"))?;
@@ -33,34 +33,65 @@ pub(super) fn anchor() -> Result<Anchored, SandboxError> {
     write("/proc/self/gid_map", &format!("{gid} {gid} 1"))
         .map_err(failed(user, "write to /proc/self/gid_map"))?;
 
-    let net = LayerName::NetworkNamespace;
-    unshare(UnshareFlags::NEWNET).map_err(failed(net, "unshare(CLONE_NEWNET)"))?;
-    network::raise_loopback()?;
+    if separate_network {
+        let net = LayerName::NetworkNamespace;
+        unshare(UnshareFlags::NEWNET).map_err(failed(net, "unshare(CLONE_NEWNET)"))?;
+        network::raise_loopback()?;
+    }
+    hand_out(separate_network)
+}
 
-    Ok(Anchored {
-        user: open("/proc/self/ns/user").map_err(failed(user, "open /proc/self/ns/user"))?,
-        network: open("/proc/self/ns/net").map_err(failed(net, "open /proc/self/ns/net"))?,
-        layers: vec![
-            stands(
-                user,
-                format!("uid {uid} and gid {gid} mapped to themselves, no others"),
-            ),
+/// The namespaces that this process is in, as those of a Session.
+pub(super) fn hand_out(separate_network: bool) -> Result<Anchored, SandboxError> {
+    let (user, net) = (LayerName::UserNamespace, LayerName::NetworkNamespace);
+    let (uid, gid) = (geteuid().as_raw(), getegid().as_raw());
+    let network_layers = if separate_network {
+        [
             stands(
                 net,
                 "no interface but the loopback, shared by the Session's commands",
             ),
             stands(LayerName::Loopback, "up"),
-        ],
+        ]
+    } else {
+        let detail = "none: commands have the machine's own network, as `shell.network: host` says";
+        [net, LayerName::Loopback].map(|name| Layer::inactive(name, detail, None))
+    };
+    Ok(Anchored {
+        user: open("/proc/self/ns/user").map_err(failed(user, "open /proc/self/ns/user"))?,
+        network: open("/proc/self/ns/net").map_err(failed(net, "open /proc/self/ns/net"))?,
+        layers: [stands(
+            user,
+            format!("uid {uid} and gid {gid} mapped to themselves, no others"),
+        )]
+        .into_iter()
+        .chain(network_layers)
+        .collect(),
     })
 }
 
 /// Enters the Session's namespaces.
 pub(super) fn join(user: &OwnedFd, network: &OwnedFd) -> Result<(), SandboxError> {
     use std::os::fd::AsFd;
+    let net = LayerName::NetworkNamespace;
+    // A Session that has the machine's own network is in it already, and may not be put into it again.
+    let stays = is_mine(network).map_err(failed(net, "stat(/proc/self/ns/net)"))?;
     move_into_link_name_space(user.as_fd(), Some(LinkNameSpaceType::User))
         .map_err(failed(LayerName::UserNamespace, "setns(CLONE_NEWUSER)"))?;
+    if stays {
+        return Ok(());
+    }
     move_into_link_name_space(network.as_fd(), Some(LinkNameSpaceType::Network))
-        .map_err(failed(LayerName::NetworkNamespace, "setns(CLONE_NEWNET)"))
+        .map_err(failed(net, "setns(CLONE_NEWNET)"))
+}
+
+/// Whether `network` is the network namespace of this process.
+fn is_mine(network: &OwnedFd) -> rustix::io::Result<bool> {
+    let (own, other) = (
+        rustix::fs::stat("/proc/self/ns/net")?,
+        rustix::fs::fstat(network)?,
+    );
+    Ok((own.st_dev, own.st_ino) == (other.st_dev, other.st_ino))
 }
 
 /// Makes the next child the first process of a namespace of its own.

@@ -1,6 +1,7 @@
-//! Layer 4: the loopback of the Session's network namespace, which starts down.
+//! Layer 4: the loopback of the Session's network namespace, which starts down, and the one socket on it that is the host's.
 
-use std::os::fd::AsRawFd;
+use std::net::{Ipv4Addr, SocketAddrV4};
+use std::os::fd::{AsRawFd, OwnedFd};
 
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 
@@ -29,4 +30,23 @@ pub(super) fn raise_loopback() -> Result<(), SandboxError> {
         return Err(failed(layer, "ioctl(SIOCSIFFLAGS, lo up)")(last_errno()));
     }
     Ok(())
+}
+
+/// Clients that may wait until they are served.
+const BACKLOG: i32 = 128;
+
+/// A socket that listens on a free port of the loopback.
+pub(super) fn listen() -> Result<OwnedFd, SandboxError> {
+    let layer = LayerName::Loopback;
+    let socket = socket_with(
+        AddressFamily::INET,
+        SocketType::STREAM,
+        SocketFlags::CLOEXEC,
+        None,
+    )
+    .map_err(failed(layer, "socket(AF_INET)"))?;
+    let any_port = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0);
+    rustix::net::bind(&socket, &any_port).map_err(failed(layer, "bind(127.0.0.1)"))?;
+    rustix::net::listen(&socket, BACKLOG).map_err(failed(layer, "listen"))?;
+    Ok(socket)
 }

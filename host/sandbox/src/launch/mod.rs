@@ -1,8 +1,10 @@
 //! The host's side: chooses the Session's walls, starts each command within them, and hands back its streams and control.
 
 mod choice;
+mod listener;
 pub(crate) mod site;
 pub(crate) mod start;
+mod widen;
 
 use std::ffi::OsString;
 use std::path::PathBuf;

@@ -71,6 +71,15 @@ impl Ground {
         }
     }
 
+    /// The Session's own user and network namespace, where these walls have any.
+    pub(crate) fn namespaces(&self) -> Option<(&OwnedFd, &OwnedFd)> {
+        match self {
+            Ground::Native(ground) => Some(ground.namespaces()),
+            Ground::Bwrap(ground) => Some(ground.namespaces()),
+            Ground::Landlock(_) | Ground::Unconfined => None,
+        }
+    }
+
     /// Prepares one command, which may also read `files` of the host at their own paths.
     pub(crate) fn prepare(
         &self,

@@ -13,6 +13,7 @@ use crate::launch::start::{self, duplicate, unexpected};
 use crate::layer::Layer;
 use crate::options::SandboxOptions;
 use crate::plan::Plan;
+use crate::policy::Network;
 
 /// The namespaces that the commands of a Session share, alive as long as this.
 #[derive(Debug)]
@@ -24,7 +25,10 @@ pub(crate) struct Ground {
 
 impl Ground {
     pub(super) fn lay(options: &SandboxOptions) -> Result<Ground, SandboxError> {
-        let answer = start::ask(start::program(&options.helper), &Plan::Anchor, &[])?;
+        let plan = Plan::Anchor {
+            network: options.policy.network != Network::Host,
+        };
+        let answer = start::ask(start::program(&options.helper), &plan, &[])?;
         let Report::Anchored(layers) = answer.report else {
             return Err(unexpected());
         };
@@ -35,6 +39,11 @@ impl Ground {
             network,
             layers,
         })
+    }
+
+    /// The user and the network namespace.
+    pub(super) fn namespaces(&self) -> (&OwnedFd, &OwnedFd) {
+        (&self.user, &self.network)
     }
 
     pub(super) fn layers(&self) -> &[Layer] {
