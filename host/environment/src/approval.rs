@@ -4,8 +4,10 @@ use std::path::PathBuf;
 
 use async_trait::async_trait;
 use floe_protocol::{DecidedBy, DecisionKind, Mode, Permission};
+use floe_sandbox::Widening;
 use serde_json::Value;
 
+use crate::gate::widening;
 use crate::registry::Origin;
 
 /// What a call would do, as exactly as it can be said.
@@ -42,9 +44,9 @@ impl Action {
             })
         };
         if runs_commands {
-            let command = ["cmd", "command"]
-                .into_iter()
-                .find(|name| has_only(&[name, "workdir", "yield_time_ms", "tty"]));
+            let command = ["cmd", "command"].into_iter().find(|name| {
+                has_only(&[name, widening::ARGUMENT, "workdir", "yield_time_ms", "tty"])
+            });
             if let Some(command) = command.and_then(text) {
                 return Action::Command {
                     text: command.to_owned(),
@@ -112,6 +114,17 @@ pub struct Question {
     pub asked_by: Option<String>,
     /// The rule that wants the question, where one does.
     pub rule: Option<String>,
+    /// What a question of kind [`DecisionKind::Widening`] is about.
+    pub widening: Option<AskedWidening>,
+}
+
+/// What a call asks to reach beyond the sandbox.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AskedWidening {
+    /// Why: the model's claim, and nothing that anybody has checked.
+    pub reason: String,
+    /// What, as it would be granted.
+    pub widening: Widening,
 }
 
 /// An answer.
@@ -119,7 +132,8 @@ pub struct Question {
 pub enum Answer {
     /// This call runs.
     Allow,
-    /// This call runs, and the same tool with the same arguments is not asked about again in this Session.
+    /// This call runs, and the same tool with the same arguments is not asked about again in this Session; of a widening, the
+    /// same or less is not.
     AllowForSession,
     /// This call does not run.
     Deny,

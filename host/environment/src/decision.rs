@@ -1,13 +1,15 @@
 //! The one decision about a call that has passed the gates, and its one event (spec/environment.md 1.9; decisions, "Gates and
 //! their words"). The event leaves before any output of the call; a call that is cancelled while it waits leaves none.
 
+mod widening;
+
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, PoisonError};
 use std::time::Instant;
 
 use floe_protocol::{
     ApprovalDecision, ApprovalMode, DecidedBy, Decision, DecisionKind, EventMsg, OmniMessage,
-    Permission, Scope, ToolCall,
+    Permission, Reached, Scope, ToolCall,
 };
 use futures_util::FutureExt;
 
@@ -17,6 +19,8 @@ use crate::environment::Inner;
 use crate::gate::rule::Effect;
 use crate::gate::{Refusal, trace};
 use crate::power;
+
+pub(crate) use self::widening::Wanted;
 
 /// What a decision is about, as its event names it.
 pub(crate) struct Subject<'call> {
@@ -52,6 +56,8 @@ struct Verdict {
     by: DecidedBy,
     scope: Scope,
     rule: Option<String>,
+    /// What it is about, where that is no call.
+    widening: Option<Reached>,
 }
 
 impl Verdict {
@@ -61,6 +67,7 @@ impl Verdict {
             by,
             scope: Scope::Once,
             rule: None,
+            widening: None,
         }
     }
 }
@@ -83,8 +90,8 @@ impl Inner {
             Ok(verdict) => (verdict, 0),
             Err(rule) => {
                 let since = Instant::now();
-                let verdict = self.ask(&passed, &subject, rule).await;
-                let waited_ms = u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX);
+                let verdict = self.ask(self.question(&passed, &subject, rule)).await;
+                let waited_ms = waited_ms(since);
                 if verdict.decision == Decision::Allow
                     && let Err(decided) = self.again(&mut passed, &subject, waited_ms)
                 {
@@ -99,10 +106,23 @@ impl Inner {
                 .unwrap_or_else(PoisonError::into_inner)
                 .insert(session_key(&passed, &subject));
         }
+        let widened = match verdict.decision {
+            Decision::Allow => self.widen(&mut passed, &subject).await,
+            Decision::Deny => Ok(None),
+        };
+        // Only now: a call that is interrupted while a person looks at what it wants leaves no decision.
         let decision = verdict.decision;
         self.record(&subject, verdict, None, waited_ms);
         if decision == Decision::Deny {
             return Decided::Deny;
+        }
+        match widened {
+            Ok(None) => {}
+            Ok(Some(granted)) => granted.record(self, &subject),
+            Err((refused, instead)) => {
+                refused.record(self, &subject);
+                return instead;
+            }
         }
         // The record of this very decision may be the first that could not be written.
         match trace::check(self.options.sink.recording(), passed.permission) {
@@ -171,7 +191,8 @@ impl Inner {
     }
 
     /// Asks. Whatever goes wrong denies.
-    async fn ask(&self, passed: &Passed, subject: &Subject<'_>, rule: Option<String>) -> Verdict {
+    async fn ask(&self, question: Question) -> Verdict {
+        let rule = question.rule.clone();
         let deny = |by, rule| Verdict {
             rule,
             ..Verdict::new(Decision::Deny, by)
@@ -179,7 +200,7 @@ impl Inner {
         let Some(approver) = &self.options.approver else {
             return deny(DecidedBy::Nobody, rule);
         };
-        let question = Arc::new(self.question(passed, subject, rule.clone()));
+        let question = Arc::new(question);
         let mut place = self.pending.park(Arc::clone(&question));
         // Called inside, so that an approver that breaks off before it gives a future is one that breaks off too.
         let asked = AssertUnwindSafe(async { approver.decide(&question).await }).catch_unwind();
@@ -235,6 +256,7 @@ impl Inner {
             origin: passed.offer.tool().origin.clone(),
             asked_by: options.asked_by.clone(),
             rule,
+            widening: None,
         }
     }
 
@@ -245,15 +267,30 @@ impl Inner {
         subject: &Subject<'_>,
         waited_ms: u64,
     ) -> Result<(), Decided> {
+        let refused = match self.holds_still(passed) {
+            Ok(()) => return Ok(()),
+            Err(refused) => refused,
+        };
+        Err(match refused {
+            Some(refusal) => {
+                self.record_gate(subject, &refusal, waited_ms);
+                Decided::Refuse(refusal)
+            }
+            None => {
+                let verdict = Verdict::new(Decision::Deny, DecidedBy::Mode);
+                self.record(subject, verdict, None, waited_ms);
+                Decided::Deny
+            }
+        })
+    }
+
+    /// Passes the gates again. The error holds what refuses; nothing where the approval mode denies everything by now.
+    fn holds_still(&self, passed: &mut Passed) -> Result<(), Option<Refusal>> {
         let settings = self.settings();
-        if let Err(refusal) = self.allowed_here(&passed.offer, passed.permission, settings) {
-            self.record_gate(subject, &refusal, waited_ms);
-            return Err(Decided::Refuse(refusal));
-        }
+        self.allowed_here(&passed.offer, passed.permission, settings)
+            .map_err(Some)?;
         if settings.approval_mode == ApprovalMode::DenyAll {
-            let verdict = Verdict::new(Decision::Deny, DecidedBy::Mode);
-            self.record(subject, verdict, None, waited_ms);
-            return Err(Decided::Deny);
+            return Err(None);
         }
         // A switch to build mode during the wait gives nothing that the question did not show.
         passed.capabilities = passed.capabilities.intersection(power::effective(
@@ -279,7 +316,10 @@ impl Inner {
             decision: verdict.decision,
             tool_call_id: subject.call.tool_call_id.clone(),
             tool: subject.call.name.clone(),
-            kind: DecisionKind::Call,
+            kind: match verdict.widening {
+                Some(_) => DecisionKind::Widening,
+                None => DecisionKind::Call,
+            },
             mode: self.settings().approval_mode,
             by: verdict.by,
             gate: gate.map(str::to_owned),
@@ -289,11 +329,16 @@ impl Inner {
             tool_sha256: subject.tool_sha256.clone(),
             capabilities: subject.capabilities.clone(),
             waited_ms,
+            widening: verdict.widening,
         };
         self.options
             .sink
             .emit(OmniMessage::event(EventMsg::ApprovalDecision(decision)));
     }
+}
+
+fn waited_ms(since: Instant) -> u64 {
+    u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX)
 }
 
 fn session_key(passed: &Passed, subject: &Subject<'_>) -> (String, String) {

@@ -7,12 +7,13 @@ use std::time::Instant;
 
 use floe_protocol::{Mode, Permission, ToolCall};
 use floe_runtime::CapabilitySet;
+use floe_sandbox::Widening;
 use futures_util::FutureExt;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::catalogue::{Found, Offer};
-use crate::decision::Subject;
+use crate::decision::{Subject, Wanted};
 use crate::environment::{Inner, Settings};
 use crate::gate::{Gate, Refusal, json, mode, rule, size, surface, trace};
 use crate::line::Place;
@@ -29,6 +30,10 @@ pub(crate) struct Passed {
     /// What it may reach.
     pub(crate) capabilities: CapabilitySet,
     pub(crate) mode: Mode,
+    /// What it asks to reach beyond that.
+    pub(crate) wanted: Option<Wanted>,
+    /// What of it a person has granted.
+    pub(crate) widening: Widening,
 }
 
 impl Inner {
@@ -104,17 +109,21 @@ impl Inner {
         let settings = self.settings();
         self.allowed_here(offer, permission, settings)?;
         self.rate.check(Instant::now())?;
+        let capabilities = power::effective(
+            offer.tool().power(),
+            settings.mode,
+            self.options.max_permission,
+        );
+        let wanted = self.wanted(offer, &arguments, capabilities).await?;
         Ok(Passed {
             offer: Arc::clone(offer),
             arguments,
             text,
             permission,
-            capabilities: power::effective(
-                offer.tool().power(),
-                settings.mode,
-                self.options.max_permission,
-            ),
+            capabilities,
             mode: settings.mode,
+            wanted,
+            widening: Widening::default(),
         })
     }
 

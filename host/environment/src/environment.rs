@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use floe_protocol::{ApprovalMode, EventMsg, Mode, OmniMessage, Permission, ToolCall};
+use floe_sandbox::Widening;
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
@@ -30,6 +31,8 @@ pub(crate) struct Inner {
     pub(crate) pending: Pending,
     /// Calls that a person allowed for the whole Session, by tool and digest of the arguments.
     pub(crate) allowed: Mutex<HashSet<(String, String)>>,
+    /// What a person let calls of the whole Session reach beyond its policy.
+    pub(crate) granted: Mutex<Widening>,
     pub(crate) outputs: Option<Arc<Outputs>>,
     line: Arc<Line>,
     calls: Arc<Calls>,
@@ -73,6 +76,7 @@ impl Environment {
             rate: RateGate::new(options.rate),
             pending: Pending::default(),
             allowed: Mutex::default(),
+            granted: Mutex::default(),
             outputs: options.outputs_dir.clone().map(Outputs::new),
             line: Line::new(),
             calls: Arc::default(),

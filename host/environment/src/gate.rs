@@ -11,6 +11,7 @@ pub(crate) mod size;
 pub(crate) mod surface;
 pub(crate) mod trace;
 mod weight;
+pub(crate) mod widening;
 
 use floe_protocol::StopReason;
 
@@ -37,6 +38,8 @@ pub enum Gate {
     Rule,
     /// Too many calls in too short a time.
     Rate,
+    /// What it asks to reach beyond the sandbox cannot be had here.
+    Widening,
     /// The Trace cannot be written.
     Trace,
 }
@@ -55,6 +58,7 @@ impl Gate {
             Gate::Surface => "surface",
             Gate::Rule => "rule",
             Gate::Rate => "rate",
+            Gate::Widening => "widening",
             Gate::Trace => "trace",
         }
     }

@@ -2,7 +2,7 @@
 //! models, of surfaces, and of how a message is stored or shown.
 //!
 //! ```text
-//! ToolCall ─▶ size ▶ name ▶ json ▶ schema ▶ visibility ▶ permission ▶ mode ▶ surface ▶ rule ▶ trace ▶ rate     gate/
+//! ToolCall ─▶ size ▶ name ▶ json ▶ schema ▶ visibility ▶ permission ▶ mode ▶ surface ▶ rule ▶ trace ▶ rate ▶ widening     gate/
 //!                                                                                      │
 //!          output ◀─ close-out ◀─ run with the effective capabilities ◀─ one decision ◀┘
 //! ```
@@ -33,7 +33,7 @@ mod secrets;
 mod toolset;
 mod whole_output;
 
-pub use approval::{Action, Answer, AnswerLater, Approver, Question, Reach};
+pub use approval::{Action, Answer, AnswerLater, Approver, AskedWidening, Question, Reach};
 pub use calls::CallFuture;
 pub use catalogue::ToolListing;
 pub use environment::Environment;
@@ -41,6 +41,7 @@ pub use gate::Gate;
 pub use gate::rate::Rate;
 pub use gate::rule::{Effect, Rule, Rules};
 pub use gate::schema::SchemaError;
+pub use gate::widening::WideningRequest;
 pub use options::{CallSite, EnvironmentOptions, HostsFactory, MessageSink, Selection, Surface};
 pub use output::{CallOutcome, ToolCallOutput};
 pub use pending::PendingApproval;

@@ -7,13 +7,14 @@ use std::time::Duration;
 
 use floe_protocol::{ApprovalMode, Mode, OmniMessage, Permission, ToolDefinition};
 use floe_runtime::{CapabilitySet, Hosts};
-use floe_sandbox::Widening;
+use floe_sandbox::{Widening, WideningFault, WorkspaceMode};
 use futures_util::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 
 use crate::approval::{Approver, Reach};
 use crate::gate::rate::Rate;
 use crate::gate::rule::Rules;
+use crate::gate::widening::WideningRequest;
 use crate::registry::Registry;
 use crate::secrets::Secrets;
 use crate::toolset::Toolset;
@@ -35,6 +36,20 @@ pub trait HostsFactory: Send + Sync {
     /// The implementations for this call. What is outside `call.capabilities` is never reached.
     fn hosts(&self, call: &CallSite) -> Arc<Hosts>;
 
+    /// What of a request a person is to be asked about: canonical, and without what commands have anyway. Grants nothing.
+    ///
+    /// # Errors
+    /// What cannot be asked for, or cannot be given here.
+    fn widening<'a>(
+        &'a self,
+        _request: &'a WideningRequest,
+    ) -> BoxFuture<'a, Result<Widening, WideningFault>> {
+        Box::pin(std::future::ready(Err(WideningFault::Forbidden(
+            "The call asks to reach beyond the sandbox, which this host cannot give to single calls."
+                .to_owned(),
+        ))))
+    }
+
     /// Does what the first call of its kind needs and later ones find done, such as asking the login shell for its
     /// environment. A call's clock starts behind it; an interrupt does not wait for it.
     fn prepare<'a>(&'a self, _call: &'a CallSite) -> BoxFuture<'a, ()> {
@@ -53,6 +68,8 @@ pub struct CallSite {
     pub capabilities: CapabilitySet,
     /// The mode in which it was decided.
     pub mode: Mode,
+    /// The most that its commands may do with the Workspace.
+    pub workspace: WorkspaceMode,
     /// What the person lets its commands reach beyond the Session's policy.
     pub widening: Widening,
     /// Ends the call.

@@ -8,6 +8,7 @@ use std::sync::{Arc, OnceLock};
 use async_trait::async_trait;
 use floe_protocol::{Permission, ToolDefinition};
 use floe_runtime::{Call, CallRequest, CapabilitySet, Component, Runtime};
+use floe_sandbox::WorkspaceMode;
 
 use crate::gate::schema::{ArgumentSchema, SchemaError};
 
@@ -80,6 +81,8 @@ pub struct RegisteredTool {
     pub declared: CapabilitySet,
     /// What the operator granted.
     pub granted: CapabilitySet,
+    /// The most that its commands may do with the Workspace: what its manifest asks for, or less where the operator grants less.
+    pub workspace: WorkspaceMode,
     /// Where it comes from.
     pub origin: Origin,
     /// SHA-256 (hex) of the component.
@@ -100,6 +103,7 @@ impl RegisteredTool {
             body: Arc::new(ComponentBody { runtime, component }),
             declared: imports,
             granted: imports,
+            workspace: WorkspaceMode::WorkspaceWrite,
             origin: Origin::BuiltIn,
             sha256,
         }

@@ -11,7 +11,6 @@ use floe_runtime::{
     Call, CallContext, CallEnd, CallLimits, CallRequest, Capability, Failure, HostFacts, Image,
     OutputSink, ToolResult,
 };
-use floe_sandbox::Widening;
 use futures_util::FutureExt;
 use tokio_util::sync::CancellationToken;
 
@@ -46,7 +45,8 @@ impl Inner {
             tool: definition.name.clone(),
             capabilities: passed.capabilities,
             mode: passed.mode,
-            widening: Widening::default(),
+            workspace: passed.offer.tool().workspace,
+            widening: passed.widening.clone(),
             cancel: cancel.clone(),
         };
         let hosts = self.options.hosts.hosts(&site);

@@ -149,6 +149,23 @@ pub struct ApprovalDecision {
     pub capabilities: Vec<String>,
     /// Milliseconds that the decision waited for an answer.
     pub waited_ms: u64,
+    /// What a widening is about; absent for every other kind.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub widening: Option<Reached>,
+}
+
+/// What a call may reach beyond its Session's policy, as the person was asked about it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Reached {
+    /// Canonical paths that its commands may read.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub read: Vec<String>,
+    /// Canonical paths that they may read and change.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub write: Vec<String>,
+    /// Hosts that they may reach, each with its port.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hosts: Vec<String>,
 }
 
 #[cfg(test)]

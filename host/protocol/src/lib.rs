@@ -12,7 +12,9 @@ mod stop_reason;
 mod tool;
 mod visible;
 
-pub use approval::{ApprovalDecision, ApprovalMode, DecidedBy, Decision, DecisionKind, Scope};
+pub use approval::{
+    ApprovalDecision, ApprovalMode, DecidedBy, Decision, DecisionKind, Reached, Scope,
+};
 pub use event::{EventMsg, TokenCount};
 pub use home::Home;
 pub use ids::{AgentId, IdError, SessionId};

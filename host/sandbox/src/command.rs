@@ -9,6 +9,7 @@ use crate::control::Control;
 use crate::error::SandboxError;
 use crate::plan::{Bytes, Execution, Fillable, Run};
 use crate::policy::Limits;
+use crate::policy::WorkspaceMode;
 use crate::widening::Widening;
 
 /// One command.
@@ -22,6 +23,8 @@ pub struct ConfinedCommand {
     pub environment: Vec<(OsString, OsString)>,
     /// Columns and rows of a terminal to run in; pipes without.
     pub terminal: Option<(u16, u16)>,
+    /// The most that it may do with the Workspace, whatever the Session's policy allows.
+    pub workspace: WorkspaceMode,
     /// What it may reach beyond the Session's policy.
     pub widening: Widening,
 }

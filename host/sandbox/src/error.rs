@@ -46,6 +46,14 @@ pub enum SandboxError {
         /// What stands in the way, and what to do.
         reason: String,
     },
+    /// What the person granted is not there any more.
+    #[error(
+        "\"{path}\" no longer leads to what the person allowed; nothing was run. Ask for it again."
+    )]
+    Widening {
+        /// The path that was granted.
+        path: String,
+    },
     /// A path that the policy or the Session names cannot be used.
     #[error("Cannot use the {what} of the sandbox: {reason}")]
     Setting {
@@ -79,6 +87,7 @@ impl SandboxError {
             SandboxError::NulByte { .. } => "nul-byte",
             SandboxError::Program { .. } => "program",
             SandboxError::Protection { .. } => "protection",
+            SandboxError::Widening { .. } => "widening",
             SandboxError::Setting { .. } => "sandbox-setting",
             SandboxError::Host { .. } => "sandbox-host",
             SandboxError::Helper { .. } => "sandbox-helper",

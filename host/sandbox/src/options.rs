@@ -29,6 +29,8 @@ pub struct SandboxOptions {
     pub helper: PathBuf,
     /// The person's home, which commands do not see, except the tool chains in it.
     pub person_home: Option<PathBuf>,
+    /// Folders of the host that no command ever sees and no widening reaches: Floe's own. Canonical.
+    pub private: Vec<PathBuf>,
     /// The PATH on which tool chains are looked for.
     pub search_path: OsString,
     /// Run without walls. Only on the operator's explicit word.
@@ -56,6 +58,7 @@ impl SandboxOptions {
             policy: Policy::default(),
             helper: PathBuf::from("/proc/self/exe"),
             person_home: std::env::home_dir(),
+            private: Vec::new(),
             search_path: std::env::var_os("PATH").unwrap_or_default(),
             unconfined: false,
             tier: None,

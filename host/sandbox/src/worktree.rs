@@ -57,8 +57,8 @@ pub(crate) fn find(workspace: &OwnedFd, workspace_path: &Path) -> Option<GitDire
 }
 
 impl GitDirectories {
-    /// What is put in the view, all of it under its own path.
-    pub(crate) fn entries(&self) -> Vec<Entry> {
+    /// What is put in the view, all of it under its own path, with no more access than the Workspace has.
+    pub(crate) fn entries(&self, most: Access) -> Vec<Entry> {
         let bind = |path: &Path, access| Entry::Bind {
             source: path.into(),
             target: path.into(),
@@ -68,7 +68,7 @@ impl GitDirectories {
         if self.own != self.common {
             entries.push(bind(&self.common, Access::Read));
         }
-        entries.extend(self.writable().map(|path| bind(&path, Access::Write)));
+        entries.extend(self.writable().map(|path| bind(&path, most)));
         let fixed = self.fixed().filter(|path| path.exists());
         entries.extend(fixed.map(|path| bind(&path, Access::Read)));
         entries

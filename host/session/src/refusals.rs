@@ -188,6 +188,7 @@ mod tests {
             origin: Origin::BuiltIn,
             asked_by: None,
             rule: None,
+            widening: None,
         };
         for _ in 0..3 {
             assert_eq!(approver.decide(&question).await, Answer::Deny);

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use floe_protocol::{
-    Body, EventMsg, Facts, Keep, ModelMsg, OmniMessage, Role, SessionMeta, visible,
+    Body, EventMsg, Facts, Keep, ModelMsg, OmniMessage, Reached, Role, Scope, SessionMeta, visible,
 };
 
 use crate::Record;
@@ -138,6 +138,23 @@ fn counted(number: u64, what: &str) -> String {
     format!("{number} {what}{plural}")
 }
 
+/// What a widening reaches, and for how long.
+fn widening(reached: &Reached, scope: Scope) -> String {
+    let Reached { read, write, hosts } = reached;
+    let parts = [("read", read), ("write", write), ("reach", hosts)];
+    let parts: Vec<String> = parts
+        .into_iter()
+        .filter(|(_, names)| !names.is_empty())
+        .map(|(verb, names)| format!("{verb} {}", names.join(" ")))
+        .collect();
+    let scope = match scope {
+        Scope::Once => "once",
+        Scope::Session => "for the Session",
+        Scope::Project => "for the project",
+    };
+    format!(", to {} {scope}", parts.join(", "))
+}
+
 fn event(event: &EventMsg) -> (&'static str, String) {
     match event {
         EventMsg::ApprovalDecision(decision) => {
@@ -148,6 +165,9 @@ fn event(event: &EventMsg) -> (&'static str, String) {
                 decision.by.as_str(),
                 decision.mode.as_str()
             );
+            if let Some(reached) = &decision.widening {
+                text.push_str(&widening(reached, decision.scope));
+            }
             if let Some(gate) = &decision.gate {
                 text.push_str(&format!(", gate {gate}"));
             }
@@ -206,7 +226,7 @@ fn event(event: &EventMsg) -> (&'static str, String) {
 mod tests {
     use expect_test::expect;
     use floe_protocol::{
-        ApprovalDecision, ApprovalMode, DecidedBy, Decision, DecisionKind, Mode, Scope, StopReason,
+        ApprovalDecision, ApprovalMode, DecidedBy, Decision, DecisionKind, Mode, StopReason,
         TokenCount,
     };
 
@@ -263,6 +283,7 @@ mod tests {
                     tool_sha256: None,
                     capabilities: Vec::new(),
                     waited_ms: 0,
+                    widening: None,
                 },
             ))),
             line(Body::ModelMsg(ModelMsg::ToolCallOutput {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use floe_sandbox::{ConfinedCommand, Event, Program, Sandbox, SandboxOptions, Widening};
+use floe_sandbox::{ConfinedCommand, Event, Program, Sandbox, SandboxOptions, Widening, WorkspaceMode};
 use floe_workspace::Workspace;
 
 use crate::figures::{Effort, Figures, Goal};
@@ -50,6 +50,7 @@ fn run(sandbox: &Sandbox) -> Duration {
         working_directory: PathBuf::new(),
         environment: Vec::new(),
         terminal: None,
+        workspace: WorkspaceMode::default(),
         widening: Widening::default(),
     };
     let start = Instant::now();

@@ -260,6 +260,7 @@ mod tests {
             origin: Origin::BuiltIn,
             asked_by: None,
             rule: None,
+            widening: None,
         }
     }
 

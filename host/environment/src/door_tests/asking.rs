@@ -146,6 +146,7 @@ async fn a_question_holds_what_a_terminal_needs() {
             origin: Origin::Plugin("test".into()),
             asked_by: Some("session-child".into()),
             rule: None,
+            widening: None,
         }
     );
     assert!(open.environment.answer("c1", Answer::Allow));

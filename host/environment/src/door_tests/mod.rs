@@ -210,6 +210,7 @@ impl House {
                 }),
                 declared: CapabilitySet::all(),
                 granted: CapabilitySet::all(),
+                workspace: floe_sandbox::WorkspaceMode::WorkspaceWrite,
                 origin: Origin::Plugin("test".into()),
                 sha256: "00".repeat(32),
             })

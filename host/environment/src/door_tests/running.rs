@@ -35,6 +35,7 @@ async fn a_decision_carries_every_field() {
             tool_sha256: Some("00".repeat(32)),
             capabilities: vec!["workspace".into()],
             waited_ms: 0,
+            widening: None,
         }]
     );
 }

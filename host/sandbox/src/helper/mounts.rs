@@ -15,7 +15,7 @@ use super::detached::{
     Depth, READ, READ_ONLY, WRITE, attach, clone_tree, is_folder, memory, new_mount, set_attributes,
 };
 use super::limits::ProcessCap;
-use super::{failed, proc, protect, stands};
+use super::{failed, identities, proc, protect, stands};
 use crate::error::SandboxError;
 use crate::layer::{Layer, LayerName};
 use crate::plan::{Access, Bytes, Confined, Entry};
@@ -268,6 +268,7 @@ impl<'a> Tree<'a> {
     fn enter(mut self) -> Result<View, SandboxError> {
         let failure = |call: &'static str| failed(LayerName::Mounts, call);
         self.write_script()?;
+        identities::verify(&self.root, &self.plan.identities)?;
         rustix::fs::unlinkat(&self.root, MASK_FILE, AtFlags::empty())
             .map_err(failure("unlink(mask)"))?;
         rustix::fs::unlinkat(&self.root, MASK_FOLDER, AtFlags::REMOVEDIR)

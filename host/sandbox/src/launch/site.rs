@@ -12,6 +12,7 @@ use crate::plan::{Bytes, Confined};
 use crate::protected;
 use crate::survey::{self, Survey};
 use crate::view::{self, View};
+use crate::widening;
 
 /// What is known of the Workspace and of the machine around it.
 #[derive(Debug)]
@@ -25,7 +26,7 @@ impl Site {
     /// Looks around.
     pub(crate) fn look(options: &SandboxOptions) -> Result<Site, SandboxError> {
         Ok(Site {
-            view: view::compose(options)?,
+            view: view::compose(options, options.policy.workspace)?,
             survey: survey::survey(&options.workspace, &options.policy)?,
             newcomers: Newcomers::default(),
         })
@@ -57,14 +58,22 @@ impl Site {
         options: &SandboxOptions,
         command: &ConfinedCommand,
         files: &[PathBuf],
-        script_file: &str,
+        script_file: impl Into<Bytes>,
     ) -> Result<Confined, SandboxError> {
         let protected = self.protected(options)?;
-        let mut entries = self.view.entries.clone();
+        let policy = options.policy.for_command(command.workspace);
+        let narrower;
+        let view = if policy.workspace == options.policy.workspace {
+            &self.view
+        } else {
+            narrower = view::compose(options, policy.workspace)?;
+            &narrower
+        };
+        let mut entries = view.entries.clone();
         entries.extend(files.iter().filter_map(|file| view::readable_file(file)));
-        Ok(Confined {
+        let mut confined = Confined {
             view: entries,
-            workspace: self.view.workspace.as_path().into(),
+            workspace: view.workspace.as_path().into(),
             protected: protected.into_iter().map(Bytes::from).collect(),
             denied: self
                 .survey
@@ -72,12 +81,11 @@ impl Site {
                 .iter()
                 .map(|path| path.as_path().into())
                 .collect(),
-            writable: self.view.writable.clone(),
-            execution: command.execution(
-                script_file.into(),
-                options.policy.limits,
-                self.view.fillable(),
-            ),
-        })
+            writable: view.writable.clone(),
+            identities: Vec::new(),
+            execution: command.execution(script_file.into(), policy.limits, view.fillable()),
+        };
+        widening::apply::apply(&command.widening, &policy, &mut confined)?;
+        Ok(confined)
     }
 }

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use floe_sandbox::{
     Child, ConfinedCommand, Control, Event, Program, Sandbox, SandboxError, SandboxOptions,
-    Streams, Widening,
+    Streams, Widening, WorkspaceMode,
 };
 use rustix::fs::{Mode, OFlags};
 
@@ -88,6 +88,7 @@ impl Session {
             working_directory: PathBuf::new(),
             environment: self.environment(),
             terminal: None,
+            workspace: WorkspaceMode::default(),
             widening: Widening::default(),
         }
     }

@@ -137,6 +137,7 @@ pub(crate) fn registry() -> Arc<Registry> {
                 body,
                 declared: imports,
                 granted: imports,
+                workspace: floe_sandbox::WorkspaceMode::WorkspaceWrite,
                 origin: Origin::BuiltIn,
                 sha256: "0".repeat(64),
             })

@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use floe_command::{Channel, CommandError, CommandSessions, Status};
-use floe_sandbox::Widening;
+use floe_sandbox::{Widening, WorkspaceMode};
 
 use super::{
     CommandSession, CommandSpec, CommandStatus, Commands, OutputBatch, OutputChannel, OutputChunk,
+    Recording,
 };
 use crate::capability::Failure;
 
@@ -16,6 +17,7 @@ use crate::capability::Failure;
 #[derive(Clone)]
 pub struct ConfinedCommands {
     sessions: Arc<CommandSessions>,
+    workspace: WorkspaceMode,
     widening: Widening,
 }
 
@@ -24,15 +26,18 @@ impl ConfinedCommands {
     pub fn new(sessions: Arc<CommandSessions>) -> ConfinedCommands {
         ConfinedCommands {
             sessions,
+            workspace: WorkspaceMode::default(),
             widening: Widening::default(),
         }
     }
 
-    /// The same commands for a call that the person granted more: those that it starts may reach `widening` as well.
+    /// The same commands for one call: those that it starts may do no more than `workspace` with the Workspace, and reach
+    /// `widening` as well, which a person granted.
     #[must_use]
-    pub fn widened(&self, widening: Widening) -> ConfinedCommands {
+    pub fn for_call(&self, workspace: WorkspaceMode, widening: Widening) -> ConfinedCommands {
         ConfinedCommands {
             sessions: Arc::clone(&self.sessions),
+            workspace,
             widening,
         }
     }
@@ -55,6 +60,7 @@ impl Commands for ConfinedCommands {
                 .collect(),
             terminal: spec.tty,
             raw_output: spec.raw_output,
+            workspace: self.workspace,
             widening: self.widening.clone(),
         };
         let handle = self.sessions.spawn(spec).await.map_err(failure)?;
@@ -132,6 +138,16 @@ impl CommandSession for Held {
 
     fn note(&self) -> Option<String> {
         self.0.note().map(str::to_owned)
+    }
+
+    fn terminate(&self) {
+        if !self.0.is_kept() {
+            self.0.terminate();
+        }
+    }
+
+    fn recording(&self) -> Option<Arc<dyn Recording>> {
+        self.0.recording().cloned()
     }
 
     fn end_note(&self) -> Option<String> {

@@ -262,6 +262,7 @@ fn decision(call: &ToolCall, decision: Decision) -> ApprovalDecision {
         tool_sha256: None,
         capabilities: vec![],
         waited_ms: 0,
+        widening: None,
     }
 }
 

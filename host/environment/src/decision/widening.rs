@@ -1,0 +1,180 @@
+//! The decision about what a call asks to reach beyond the sandbox. It is a person's alone: no mode, no rule and no program
+//! allows it, and what no person can be asked about is denied.
+
+use std::sync::PoisonError;
+use std::time::Instant;
+
+use floe_protocol::{DecidedBy, Decision, DecisionKind, Reached, Scope};
+use floe_runtime::{Capability, CapabilitySet};
+use floe_sandbox::{GrantedPath, Widening};
+use serde_json::Value;
+
+use super::{Subject, Verdict, waited_ms};
+use crate::approval::{AskedWidening, Question};
+use crate::catalogue::Offer;
+use crate::door::{Decided, Passed};
+use crate::environment::Inner;
+use crate::gate::{Gate, Refusal, widening};
+
+/// What a call asks to reach, as far as its Session's policy does not give it anyway.
+pub(crate) struct Wanted {
+    reason: String,
+    all: Widening,
+    /// What of it nobody has granted for the Session.
+    beyond: Widening,
+}
+
+/// A decision that is made and not recorded yet.
+pub(super) struct Unrecorded {
+    verdict: Verdict,
+    gate: Option<Gate>,
+    waited_ms: u64,
+}
+
+impl Unrecorded {
+    pub(super) fn record(self, environment: &Inner, subject: &Subject<'_>) {
+        let Unrecorded {
+            verdict,
+            gate,
+            waited_ms,
+        } = self;
+        environment.record(subject, verdict, gate.map(Gate::as_str), waited_ms);
+    }
+}
+
+impl Inner {
+    /// The gate: what a call asks for, if it asks for anything that its commands do not have.
+    pub(crate) async fn wanted(
+        &self,
+        offer: &Offer,
+        arguments: &Value,
+        capabilities: CapabilitySet,
+    ) -> Result<Option<Wanted>, Refusal> {
+        // Of a tool without commands the argument is its own affair.
+        if !capabilities.contains(Capability::Commands) {
+            return Ok(None);
+        }
+        let tool = offer.definition.name.as_str();
+        let Some(request) = widening::request(tool, arguments)? else {
+            return Ok(None);
+        };
+        let all = self.options.hosts.widening(&request).await;
+        let all = all.map_err(|fault| widening::refusal(tool, fault))?;
+        let granted = self.granted.lock().unwrap_or_else(PoisonError::into_inner);
+        Ok((!all.is_empty()).then(|| Wanted {
+            reason: request.reason,
+            beyond: all.beyond(&granted),
+            all,
+        }))
+    }
+
+    /// Decides about it, after the call itself was allowed. The error holds what becomes of the call instead.
+    pub(super) async fn widen(
+        &self,
+        passed: &mut Passed,
+        subject: &Subject<'_>,
+    ) -> Result<Option<Unrecorded>, (Unrecorded, Decided)> {
+        let Some(Wanted {
+            reason,
+            all,
+            beyond,
+        }) = passed.wanted.take()
+        else {
+            return Ok(None);
+        };
+        let unrecorded = |verdict: Verdict, about: &Widening, gate, waited_ms| Unrecorded {
+            verdict: Verdict {
+                widening: Some(reached(about)),
+                ..verdict
+            },
+            gate,
+            waited_ms,
+        };
+        if beyond.is_empty() {
+            let verdict = Verdict {
+                scope: Scope::Session,
+                ..Verdict::new(Decision::Allow, DecidedBy::Person)
+            };
+            let unrecorded = unrecorded(verdict, &all, None, 0);
+            passed.widening = all;
+            return Ok(Some(unrecorded));
+        }
+        let since = Instant::now();
+        let verdict = if self.decides_as() == DecidedBy::Person {
+            let question = Question {
+                kind: DecisionKind::Widening,
+                widening: Some(AskedWidening {
+                    reason,
+                    widening: beyond.clone(),
+                }),
+                ..self.question(passed, subject, None)
+            };
+            self.ask(question).await
+        } else {
+            Verdict::new(Decision::Deny, DecidedBy::Nobody)
+        };
+        let waited_ms = waited_ms(since);
+        let refused = match (verdict.decision, verdict.by) {
+            (Decision::Allow, _) => self.holds_still(passed).err(),
+            (Decision::Deny, DecidedBy::Nobody) => {
+                let unrecorded = unrecorded(verdict, &beyond, None, waited_ms);
+                return Err((unrecorded, Decided::Refuse(nobody())));
+            }
+            (Decision::Deny, _) => {
+                let unrecorded = unrecorded(verdict, &beyond, None, waited_ms);
+                return Err((unrecorded, Decided::Deny));
+            }
+        };
+        match refused {
+            None => {}
+            Some(Some(refusal)) => {
+                let verdict = Verdict {
+                    rule: refusal.rule.clone(),
+                    ..Verdict::new(Decision::Deny, DecidedBy::Gate)
+                };
+                let unrecorded = unrecorded(verdict, &beyond, Some(refusal.gate), waited_ms);
+                return Err((unrecorded, Decided::Refuse(refusal)));
+            }
+            Some(None) => {
+                let verdict = Verdict::new(Decision::Deny, DecidedBy::Mode);
+                return Err((unrecorded(verdict, &beyond, None, waited_ms), Decided::Deny));
+            }
+        }
+        if verdict.scope == Scope::Session {
+            self.granted
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .add(beyond.clone());
+        }
+        passed.widening = all;
+        Ok(Some(unrecorded(verdict, &beyond, None, waited_ms)))
+    }
+}
+
+/// What the model reads where no person can be asked.
+fn nobody() -> Refusal {
+    Refusal::policy(
+        Gate::Widening,
+        format!(
+            "The call asks to reach beyond the sandbox (`{}`), which only a person may allow, and there is nobody to ask here. \
+             Call it without, or let the person start Floe with --allow-read, --allow-write or --allow-host for what it needs.",
+            widening::ARGUMENT
+        ),
+    )
+}
+
+/// A widening as its decision records it.
+fn reached(widening: &Widening) -> Reached {
+    let Widening { read, write, hosts } = widening;
+    let names = |paths: &[GrantedPath]| -> Vec<String> {
+        paths
+            .iter()
+            .map(|path| path.path().display().to_string())
+            .collect()
+    };
+    Reached {
+        read: names(read),
+        write: names(write),
+        hosts: hosts.clone(),
+    }
+}
