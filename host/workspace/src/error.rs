@@ -52,6 +52,32 @@ pub enum WorkspaceError {
         /// `FIFO`, `socket`, `device`.
         kind: &'static str,
     },
+    /// The file is larger than the caller takes.
+    #[error("\"{path}\" has {size} bytes, more than the {limit} that are read here.")]
+    TooLarge {
+        /// Relative to the Workspace.
+        path: String,
+        /// Bytes.
+        size: u64,
+        /// Bytes.
+        limit: u64,
+    },
+    /// A directory holds more names than a walk looks at.
+    #[error("\"{path}\" has more than {limit} entries; only {limit} of them were looked at.")]
+    TooMany {
+        /// Relative to the Workspace.
+        path: String,
+        /// How many were looked at.
+        limit: u64,
+    },
+    /// A glob that cannot be read.
+    #[error("Invalid glob pattern \"{glob}\": {reason}.")]
+    Glob {
+        /// As it was given.
+        glob: String,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// Links that lead round in a circle, or more than the system follows.
     #[error("\"{path}\" goes through too many symbolic links.")]
     TooManyLinks {
@@ -84,9 +110,31 @@ impl WorkspaceError {
             WorkspaceError::IsDirectory { .. } => "is-directory",
             WorkspaceError::NotDirectory { .. } => "not-directory",
             WorkspaceError::SpecialFile { .. } => "not-a-file",
+            WorkspaceError::TooLarge { .. } => "too-large",
+            WorkspaceError::TooMany { .. } => "too-many",
+            WorkspaceError::Glob { .. } => "invalid",
             WorkspaceError::TooManyLinks { .. }
             | WorkspaceError::NameTooLong { .. }
             | WorkspaceError::Io { .. } => "io",
+        }
+    }
+
+    /// The path that it is about; the pattern of [`WorkspaceError::Glob`].
+    pub fn path(&self) -> &str {
+        match self {
+            WorkspaceError::Outside { path }
+            | WorkspaceError::NotFound { path }
+            | WorkspaceError::Denied { path }
+            | WorkspaceError::Hidden { path }
+            | WorkspaceError::IsDirectory { path }
+            | WorkspaceError::NotDirectory { path }
+            | WorkspaceError::SpecialFile { path, .. }
+            | WorkspaceError::TooLarge { path, .. }
+            | WorkspaceError::TooMany { path, .. }
+            | WorkspaceError::TooManyLinks { path }
+            | WorkspaceError::NameTooLong { path }
+            | WorkspaceError::Io { path, .. } => path,
+            WorkspaceError::Glob { glob, .. } => glob,
         }
     }
 

@@ -31,6 +31,13 @@ impl Workspace {
         self
     }
 
+    /// Whether the file at this path of the Workspace, links followed, is hidden.
+    pub(crate) fn hides(&self, path: &Path) -> bool {
+        self.hidden
+            .as_ref()
+            .is_some_and(|Hidden(hides)| hides(path))
+    }
+
     /// Refuses a file that was opened at `place`, where its content is hidden.
     pub(crate) fn require_shown(
         &self,

@@ -22,6 +22,7 @@ mod place;
 mod reading;
 mod relative_path;
 mod root;
+mod walk;
 
 pub use entry::{Entry, Kind};
 pub use error::{OpenError, WorkspaceError};
@@ -31,3 +32,4 @@ pub use place::GUEST_ROOT;
 pub use reading::{BytesRange, FileBatch, FileSlice, MAX_READ, OpenedFile};
 pub use relative_path::RelativePath;
 pub use root::Workspace;
+pub use walk::{SKIPPED, Walk, WalkOptions};

@@ -21,7 +21,7 @@ pub struct OpenedFile {
     pub file: File,
     /// Its size in bytes when it was opened.
     pub size: u64,
-    shown: String,
+    pub(crate) shown: String,
 }
 
 /// A part of a file.
@@ -157,7 +157,7 @@ impl Workspace {
 impl OpenedFile {
     /// Appends up to `length` bytes from `offset`. A file that grows meanwhile is read up to `length` and no further; the buffer
     /// follows what was really read, so that a file that lies about its size costs nothing.
-    fn append_range(
+    pub(crate) fn append_range(
         &self,
         data: &mut Vec<u8>,
         offset: u64,
@@ -197,14 +197,15 @@ impl OpenedFile {
     }
 
     /// The size now, and never less than what was read.
-    fn size_after(&self, end: u64) -> u64 {
+    pub(crate) fn size_after(&self, end: u64) -> u64 {
         let now =
             fstat(&self.file).map_or(self.size, |stat| u64::try_from(stat.st_size).unwrap_or(0));
         now.max(end)
     }
 }
 
-fn require_regular(stat: &Stat, shown: &str) -> Result<(), WorkspaceError> {
+/// Refuses what is no regular file.
+pub(crate) fn require_regular(stat: &Stat, shown: &str) -> Result<(), WorkspaceError> {
     let kind = match FileType::from_raw_mode(stat.st_mode) {
         FileType::RegularFile => return Ok(()),
         FileType::Directory => {

@@ -1,0 +1,379 @@
+//! A walk under way: a thread of its own goes ahead of the reader by a few portions, and stops when nobody reads any more.
+
+use std::fs::File;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread::JoinHandle;
+
+use rustix::io::Errno;
+
+use super::selection::Selection;
+use super::visit::{Found, Visit};
+use super::{Portion, WalkOptions};
+use crate::{Entry, FileBatch, FileSlice, Kind, MAX_READ, OpenedFile, Workspace, WorkspaceError};
+
+/// So many portions are ready before the reader asks.
+const AHEAD: usize = 4;
+/// The smallest portion of contents, in bytes.
+const SMALLEST_BATCH: usize = 4096;
+
+/// A walk under way. All calls may block.
+#[derive(Debug)]
+pub struct Walk {
+    plan: Arc<Plan>,
+    /// What was received and not yet handed over.
+    left: Vec<Entry>,
+    thread: Option<Thread>,
+    is_over: bool,
+}
+
+#[derive(Debug)]
+struct Plan {
+    workspace: Workspace,
+    start: String,
+    options: WalkOptions,
+    selection: Selection,
+    /// Nobody reads any more.
+    abandoned: AtomicBool,
+}
+
+#[derive(Debug)]
+struct Thread {
+    portions: Receiver<Portion>,
+    handle: JoinHandle<()>,
+    form: Form,
+}
+
+/// What a walk hands over, decided by the first question.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    Entries,
+    Files { batch: usize },
+}
+
+impl Walk {
+    pub(super) fn new(
+        workspace: Workspace,
+        start: String,
+        options: WalkOptions,
+        selection: Selection,
+    ) -> Walk {
+        Walk {
+            plan: Arc::new(Plan {
+                workspace,
+                start,
+                options,
+                selection,
+                abandoned: AtomicBool::new(false),
+            }),
+            left: Vec::new(),
+            thread: None,
+            is_over: false,
+        }
+    }
+
+    /// The next entries, at most `max`; empty at the end. Folders that cannot be read hold nothing.
+    ///
+    /// # Errors
+    ///
+    /// The walk hands over contents already, or the machine failed.
+    pub fn next_entries(&mut self, max: usize) -> Result<Vec<Entry>, WorkspaceError> {
+        while self.left.is_empty() {
+            match self.receive(Form::Entries)? {
+                Portion::Entries(entries) => {
+                    self.left = entries;
+                    self.left.reverse();
+                }
+                Portion::Files(_) => return Err(self.failed(Errno::INVAL)),
+                Portion::End => break,
+            }
+        }
+        let taken = max.max(1).min(self.left.len());
+        let mut entries = self.left.split_off(self.left.len() - taken);
+        entries.reverse();
+        Ok(entries)
+    }
+
+    /// The next files with their contents, about `max_bytes` at a time (the first call's holds for all); no files at the end. A file is
+    /// whole up to [`MAX_READ`]. What could not be read, or is larger than asked for, is a slice with its failure.
+    ///
+    /// # Errors
+    ///
+    /// The walk hands over entries already, or the machine failed.
+    pub fn next_files(&mut self, max_bytes: usize) -> Result<FileBatch, WorkspaceError> {
+        let batch = max_bytes.clamp(SMALLEST_BATCH, MAX_READ as usize);
+        match self.receive(Form::Files { batch })? {
+            Portion::Files(batch) => Ok(batch),
+            Portion::Entries(_) => Err(self.failed(Errno::INVAL)),
+            Portion::End => Ok(FileBatch::default()),
+        }
+    }
+
+    fn receive(&mut self, form: Form) -> Result<Portion, WorkspaceError> {
+        if self.is_over {
+            return Ok(Portion::End);
+        }
+        if self.thread.is_none() {
+            self.thread = Some(self.start(form)?);
+        }
+        let Some(thread) = &self.thread else {
+            return Ok(Portion::End);
+        };
+        if std::mem::discriminant(&thread.form) != std::mem::discriminant(&form) {
+            return Err(self.failed(Errno::INVAL));
+        }
+        match thread.portions.recv() {
+            Ok(Portion::End) => {
+                self.is_over = true;
+                Ok(Portion::End)
+            }
+            Ok(portion) => Ok(portion),
+            // It ended without the last word.
+            Err(_) => {
+                self.is_over = true;
+                Err(self.failed(Errno::IO))
+            }
+        }
+    }
+
+    fn start(&self, form: Form) -> Result<Thread, WorkspaceError> {
+        let (send, portions) = sync_channel(AHEAD);
+        let plan = Arc::clone(&self.plan);
+        let handle = std::thread::Builder::new()
+            .name("floe-walk".to_owned())
+            .spawn(move || plan.carry_out(form, &send))
+            .map_err(|error| self.failed(Errno::from_io_error(&error).unwrap_or(Errno::AGAIN)))?;
+        Ok(Thread {
+            portions,
+            handle,
+            form,
+        })
+    }
+
+    fn failed(&self, errno: Errno) -> WorkspaceError {
+        WorkspaceError::from_errno(errno, &self.plan.start, &self.plan.start)
+    }
+}
+
+impl Drop for Walk {
+    fn drop(&mut self) {
+        self.plan.abandoned.store(true, Ordering::Relaxed);
+        if let Some(Thread {
+            portions, handle, ..
+        }) = self.thread.take()
+        {
+            // Wakes it where it waits for a reader.
+            drop(portions);
+            let _ = handle.join();
+        }
+    }
+}
+
+impl Plan {
+    fn carry_out(&self, form: Form, send: &SyncSender<Portion>) {
+        let done = match form {
+            Form::Entries => self.entries(send),
+            Form::Files { batch } => self.files(batch, send),
+        };
+        if done.is_some() {
+            let _ = send.send(Portion::End);
+        }
+    }
+
+    /// `None` where nobody reads any more.
+    fn entries(&self, send: &SyncSender<Portion>) -> Option<()> {
+        const AT_A_TIME: usize = 256;
+        let mut entries = Vec::new();
+        match self.visit() {
+            Ok(mut visit) => {
+                while let Some(found) = self.advance(&mut visit) {
+                    let Ok(found) = found else { continue };
+                    let Ok(stat) = visit.stat(&found) else {
+                        continue;
+                    };
+                    entries.push(Entry::new(visit.shown(&found), &stat));
+                    if entries.len() == AT_A_TIME {
+                        send.send(Portion::Entries(std::mem::take(&mut entries)))
+                            .ok()?;
+                    }
+                }
+            }
+            Err(WorkspaceError::NotDirectory { .. }) => {
+                entries.extend(self.workspace.stat(&self.start));
+            }
+            // It was there when the walk was opened.
+            Err(_) => {}
+        }
+        if self.abandoned.load(Ordering::Relaxed) {
+            return None;
+        }
+        if !entries.is_empty() {
+            send.send(Portion::Entries(entries)).ok()?;
+        }
+        Some(())
+    }
+
+    /// `None` where nobody reads any more.
+    fn files(&self, size: usize, send: &SyncSender<Portion>) -> Option<()> {
+        let mut batch = Filling::new(size);
+        match self.visit() {
+            Ok(mut visit) => {
+                while let Some(found) = self.advance(&mut visit) {
+                    match found {
+                        Ok(found) if found.is_file() => {
+                            let shown = visit.shown(&found);
+                            let opened = visit.open(&found).map(|(file, stat)| OpenedFile {
+                                file: File::from(file),
+                                size: u64::try_from(stat.st_size).unwrap_or(0),
+                                shown: shown.clone(),
+                            });
+                            self.add(&mut batch, shown, opened, send)?;
+                        }
+                        Ok(found) => batch.add_special(&visit, &found),
+                        Err(error) => batch.fail(error.path().to_owned(), error),
+                    }
+                    batch.send_if_full(send)?;
+                }
+            }
+            Err(WorkspaceError::NotDirectory { .. }) => {
+                let opened = self.workspace.open_file(&self.start);
+                self.add(&mut batch, self.start.clone(), opened, send)?;
+            }
+            Err(error) => batch.fail(self.start.clone(), error),
+        }
+        if self.abandoned.load(Ordering::Relaxed) {
+            return None;
+        }
+        batch.send(send)
+    }
+
+    fn visit(&self) -> Result<Visit<'_>, WorkspaceError> {
+        let is_folder = self.workspace.stat(&self.start)?.kind == Kind::Directory;
+        if !is_folder {
+            return Err(WorkspaceError::NotDirectory {
+                path: self.start.clone(),
+            });
+        }
+        Visit::new(&self.workspace, &self.start, &self.options, &self.selection)
+    }
+
+    fn advance(&self, visit: &mut Visit<'_>) -> Option<Result<Found, WorkspaceError>> {
+        if self.abandoned.load(Ordering::Relaxed) {
+            return None;
+        }
+        visit.advance()
+    }
+
+    /// Adds a file, unless it holds none of what is looked for.
+    fn add(
+        &self,
+        batch: &mut Filling,
+        shown: String,
+        opened: Result<OpenedFile, WorkspaceError>,
+        send: &SyncSender<Portion>,
+    ) -> Option<()> {
+        let file = match opened {
+            Ok(file) => file,
+            Err(error) => {
+                batch.fail(shown, error);
+                return Some(());
+            }
+        };
+        if let Some(limit) = self.options.max_file_size
+            && file.size > limit
+        {
+            let error = WorkspaceError::TooLarge {
+                path: shown.clone(),
+                size: file.size,
+                limit,
+            };
+            batch.fail(shown, error);
+            return Some(());
+        }
+        if !batch.has_room(file.size) {
+            batch.send(send)?;
+        }
+        batch.read(shown, &file, &self.selection);
+        Some(())
+    }
+}
+
+/// A batch that is being filled.
+struct Filling {
+    batch: FileBatch,
+    size: usize,
+}
+
+impl Filling {
+    fn new(size: usize) -> Filling {
+        Filling {
+            batch: FileBatch::default(),
+            size,
+        }
+    }
+
+    /// Whether a file of so many bytes can be had whole.
+    fn has_room(&self, size: u64) -> bool {
+        let whole = size.saturating_add(self.batch.data.len() as u64);
+        self.batch.data.is_empty() || whole <= u64::from(MAX_READ)
+    }
+
+    fn read(&mut self, path: String, file: &OpenedFile, selection: &Selection) {
+        let FileBatch { data, files } = &mut self.batch;
+        if data.capacity() == 0 {
+            data.reserve(self.size);
+        }
+        let start = data.len();
+        if let Err(error) = file.append_range(data, 0, MAX_READ as usize - start) {
+            data.truncate(start);
+            return self.fail(path, error);
+        }
+        if !selection.wants(&data[start..]) {
+            return data.truncate(start);
+        }
+        let length = data.len() - start;
+        files.push(FileSlice {
+            path,
+            start,
+            length,
+            total_size: file.size_after(length as u64),
+            failure: None,
+        });
+    }
+
+    fn fail(&mut self, path: String, failure: WorkspaceError) {
+        self.batch.files.push(FileSlice {
+            path,
+            start: self.batch.data.len(),
+            length: 0,
+            total_size: 0,
+            failure: Some(failure),
+        });
+    }
+
+    /// What is no file, folder or link is told, never opened.
+    fn add_special(&mut self, visit: &Visit<'_>, found: &Found) {
+        if found.is_special() {
+            let path = visit.shown(found);
+            let kind = "special file";
+            self.fail(path.clone(), WorkspaceError::SpecialFile { path, kind });
+        }
+    }
+
+    fn send_if_full(&mut self, send: &SyncSender<Portion>) -> Option<()> {
+        const MOST_FILES: usize = 4096;
+        if self.batch.data.len() >= self.size || self.batch.files.len() >= MOST_FILES {
+            return self.send(send);
+        }
+        Some(())
+    }
+
+    fn send(&mut self, send: &SyncSender<Portion>) -> Option<()> {
+        if self.batch.files.is_empty() {
+            return Some(());
+        }
+        send.send(Portion::Files(std::mem::take(&mut self.batch)))
+            .ok()
+    }
+}

@@ -1,0 +1,81 @@
+//! What a walk's options select, compiled once.
+
+use std::path::Path;
+
+use aho_corasick::{AhoCorasick, MatchKind};
+use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
+
+use super::WalkOptions;
+use crate::WorkspaceError;
+
+/// The compiled globs and literals of a walk.
+#[derive(Clone, Debug)]
+pub(super) struct Selection {
+    include: Option<GlobSet>,
+    exclude: GlobSet,
+    containing: Option<AhoCorasick>,
+}
+
+impl Selection {
+    pub(super) fn new(options: &WalkOptions) -> Result<Selection, WorkspaceError> {
+        let include = match options.include.as_slice() {
+            [] => None,
+            globs => Some(compile(globs)?),
+        };
+        let containing = match options.containing.as_slice() {
+            [] => None,
+            literals => Some(automaton(literals)?),
+        };
+        Ok(Selection {
+            include,
+            exclude: compile(&options.exclude)?,
+            containing,
+        })
+    }
+
+    /// Whether a file or link at this path below the start is wanted.
+    pub(super) fn includes(&self, below: &Path) -> bool {
+        self.include
+            .as_ref()
+            .is_none_or(|globs| globs.is_match(below))
+    }
+
+    pub(super) fn excludes(&self, below: &Path) -> bool {
+        self.exclude.is_match(below)
+    }
+
+    /// Whether a file with these contents is wanted.
+    pub(super) fn wants(&self, contents: &[u8]) -> bool {
+        self.containing
+            .as_ref()
+            .is_none_or(|literals| literals.is_match(contents))
+    }
+}
+
+fn compile(globs: &[String]) -> Result<GlobSet, WorkspaceError> {
+    let invalid = |glob: &str, error: &globset::Error| WorkspaceError::Glob {
+        glob: glob.to_owned(),
+        reason: error.kind().to_string(),
+    };
+    let mut set = GlobSetBuilder::new();
+    for glob in globs {
+        let compiled = GlobBuilder::new(glob)
+            .literal_separator(true)
+            .build()
+            .map_err(|error| invalid(glob, &error))?;
+        set.add(compiled);
+    }
+    set.build()
+        .map_err(|error| invalid(error.glob().unwrap_or_default(), &error))
+}
+
+/// `LeftmostFirst` is the kind that has vectorised searches.
+fn automaton(literals: &[Vec<u8>]) -> Result<AhoCorasick, WorkspaceError> {
+    AhoCorasick::builder()
+        .match_kind(MatchKind::LeftmostFirst)
+        .build(literals)
+        .map_err(|error| WorkspaceError::Glob {
+            glob: "containing".to_owned(),
+            reason: error.to_string(),
+        })
+}
