@@ -36,7 +36,7 @@ GUESTS := plugins plugins/contract tests/guests
 
 say = @printf 'make: %s\n' "$(1)"
 
-.PHONY: help setup components guests build run test test-contract lint fix bench install advisories fuzz clean force
+.PHONY: help setup components guests bubblewrap build run test test-contract lint fix bench install advisories fuzz clean force
 
 help: ## Lists the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -64,6 +64,9 @@ guests: setup ## Builds the guests that the tests need.
 	$(call say,test: compiling guests)
 	@$(GUEST_CARGO) build --quiet --manifest-path tests/guests/Cargo.toml --examples --release --target wasm32-wasip1
 
+bubblewrap:
+	@tests/install-bubblewrap
+
 build: components ## Builds the binary, with the tools in it.
 	$(call say,host: compiling)
 	@cargo build --quiet $(WORKSPACE)
@@ -71,7 +74,7 @@ build: components ## Builds the binary, with the tools in it.
 run: build ## Runs a sandboxed session on the example project.
 	@examples/run.sh $(FLOE)
 
-test: build guests ## Runs the tests.
+test: build guests bubblewrap ## Runs the tests.
 	$(call say,test: host)
 	@cargo test --quiet --no-fail-fast $(WORKSPACE)
 	$(call say,test: tools)

@@ -62,6 +62,12 @@ pub enum SandboxError {
         /// What is wrong, and what to do.
         reason: String,
     },
+    /// bubblewrap did not build what it was told to, or something else.
+    #[error("bwrap did not build the walls: {said}.")]
+    Bubblewrap {
+        /// What it said, or what was found instead.
+        said: String,
+    },
     /// The host ran out of something before the helper was started.
     #[error("Cannot start the sandbox's helper: {call}: {}.", errno_text(*errno))]
     Host {
@@ -89,6 +95,7 @@ impl SandboxError {
             SandboxError::Protection { .. } => "protection",
             SandboxError::Widening { .. } => "widening",
             SandboxError::Setting { .. } => "sandbox-setting",
+            SandboxError::Bubblewrap { .. } => "sandbox-bwrap",
             SandboxError::Host { .. } => "sandbox-host",
             SandboxError::Helper { .. } => "sandbox-helper",
         }

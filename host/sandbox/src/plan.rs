@@ -3,6 +3,8 @@
 //! The helper decides nothing. All that depends on the policy, the person's machine or the Workspace's content is resolved
 //! by the host and written down here, so that a plan can be read, tested and compared without running anything.
 
+pub(crate) mod wrapped;
+
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
@@ -80,6 +82,11 @@ pub(crate) enum Plan {
     Confined(Box<Confined>),
     /// Run a command within Landlock and seccomp alone: workspace, then stdin, stdout and stderr unless it has a terminal.
     Landlocked(Box<Landlocked>),
+    /// Have bubblewrap make the Session's namespaces, or run a command in what it builds: what [`wrapped::With`] says, then
+    /// stdin, stdout and stderr unless the command has a terminal.
+    Wrapped(Box<wrapped::Wrapped>),
+    /// Within bubblewrap; no descriptors, which follow when everything outside is done.
+    Inside(Box<wrapped::Inside>),
     /// Run a command without walls: workspace, then stdin, stdout and stderr unless it has a terminal.
     Unconfined(Box<Execution>),
 }

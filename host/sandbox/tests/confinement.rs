@@ -15,11 +15,16 @@ use floe_sandbox::{Event, Policy, Sandbox, WorkspaceMode};
 use std::os::unix::fs::PermissionsExt;
 
 use rustix::fs::{Mode, OFlags};
-use support::{Session, again_without_privileges, eventually};
+use support::{Session, again_within_bwrap, again_without_privileges, eventually};
 
 #[test]
 fn all_of_this_holds_for_a_host_without_privileges() {
     again_without_privileges();
+}
+
+#[test]
+fn all_of_this_holds_within_walls_that_bubblewrap_builds() {
+    again_within_bwrap();
 }
 
 #[test]

@@ -10,11 +10,19 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use floe_sandbox::{DirectoryFault, Event, Program, SandboxError, Signal, Streams};
-use support::{Running, Session, again_without_privileges, eventually, host, processes_with, wait};
+use support::{
+    Running, Session, again_within_bwrap, again_without_privileges, eventually, host,
+    processes_with, wait,
+};
 
 #[test]
 fn all_of_this_holds_for_a_host_without_privileges() {
     again_without_privileges();
+}
+
+#[test]
+fn all_of_this_holds_within_walls_that_bubblewrap_builds() {
+    again_within_bwrap();
 }
 
 /// A word that marks one test's processes.

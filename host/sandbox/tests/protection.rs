@@ -8,11 +8,16 @@ use std::path::Path;
 use std::process::Command;
 
 use floe_sandbox::{Event, SandboxError, Search};
-use support::{Session, again_without_privileges};
+use support::{Session, again_within_bwrap, again_without_privileges};
 
 #[test]
 fn all_of_this_holds_for_a_host_without_privileges() {
     again_without_privileges();
+}
+
+#[test]
+fn all_of_this_holds_within_walls_that_bubblewrap_builds() {
+    again_within_bwrap();
 }
 
 /// Git as the host runs it in these tests: with no settings but its own.

@@ -9,16 +9,18 @@ mod detached;
 mod exec;
 mod identities;
 mod init;
-mod landlock;
+mod inside;
+pub(crate) mod landlock;
 mod landlocked;
 mod limits;
 mod mounts;
 mod namespaces;
 mod network;
-mod proc;
+pub(crate) mod proc;
 mod protect;
 mod seccomp;
 mod watch;
+mod wrapping;
 
 use std::convert::Infallible;
 use std::fs::File;
@@ -31,6 +33,7 @@ use rustix::io::Errno;
 use crate::control::{self, Received, Report, Request};
 use crate::error::{LayerFailure, SandboxError};
 use crate::layer::{Layer, LayerName};
+use crate::plan::wrapped::Inside;
 use crate::plan::{Confined, Plan};
 
 /// The hidden first argument that makes a process the helper.
@@ -75,6 +78,8 @@ fn run(control: &OwnedFd) -> ! {
         Ok((Plan::Listener, descriptors)) => listen(control, &descriptors[0], &descriptors[1]),
         Ok((Plan::Confined(plan), descriptors)) => confine(control, &plan, descriptors),
         Ok((Plan::Landlocked(plan), descriptors)) => landlocked::lead(control, &plan, descriptors),
+        Ok((Plan::Wrapped(plan), descriptors)) => wrapping::wrap(control, &plan, descriptors),
+        Ok((Plan::Inside(plan), _)) => inside::take_over(control, &plan),
         Ok((Plan::Unconfined(execution), mut descriptors)) => {
             let workspace = descriptors.remove(0);
             init::lead_unconfined(control, &execution, workspace, descriptors)
@@ -121,6 +126,14 @@ fn receive_plan(control: &OwnedFd) -> Result<(Plan, Vec<OwnedFd>), SandboxError>
         Plan::Listener => 2,
         Plan::Confined(confined) => 3 + streams(confined.execution.terminal),
         Plan::Landlocked(plan) => 1 + streams(plan.execution.terminal),
+        Plan::Wrapped(plan) => {
+            plan.with.count()
+                + match &plan.inside {
+                    Inside::Anchor { .. } => 0,
+                    Inside::Command(enclosed) => streams(enclosed.execution.terminal),
+                }
+        }
+        Plan::Inside(_) => 0,
         Plan::Unconfined(execution) => 1 + streams(execution.terminal),
     };
     if descriptors.len() != expected {
@@ -138,7 +151,10 @@ fn streams(terminal: Option<(u16, u16)>) -> usize {
 
 /// Makes the Session's namespaces and hands them to the host, whose descriptors keep them alive.
 fn anchor(control: &OwnedFd, network: bool) -> Result<(), SandboxError> {
-    let made = namespaces::anchor(network)?;
+    hand_over(control, namespaces::anchor(network)?)
+}
+
+fn hand_over(control: &OwnedFd, made: namespaces::Anchored) -> Result<(), SandboxError> {
     let descriptors = [made.user.as_fd(), made.network.as_fd()];
     control::send(control, &Report::Anchored(made.layers), &descriptors).map_err(|error| {
         SandboxError::Helper {

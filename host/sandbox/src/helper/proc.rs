@@ -14,10 +14,10 @@ use crate::layer::{Layer, LayerName};
 use crate::policy::Limits;
 
 /// What of `/proc` speaks of the machine and can be written by its root: read-only.
-const READ_ONLY: [&str; 5] = ["sys", "sysrq-trigger", "irq", "bus", "fs"];
+pub(crate) const READ_ONLY: [&str; 5] = ["sys", "sysrq-trigger", "irq", "bus", "fs"];
 
 /// What of `/proc` shows the kernel's or the machine's insides: hidden.
-const HIDDEN: [&str; 16] = [
+pub(crate) const HIDDEN: [&str; 16] = [
     "acpi",
     "asound",
     "cmdline",

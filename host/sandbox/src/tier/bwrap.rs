@@ -24,6 +24,7 @@ use crate::layer::Layer;
 use crate::options::SandboxOptions;
 use crate::plan::Plan;
 use crate::plan::wrapped::{Enclosed, Inside, With, Wrapped};
+use crate::policy::Network;
 
 /// Where distributions put bubblewrap, and where their AppArmor profiles expect it. No other is used.
 const PROGRAM: &str = "/usr/bin/bwrap";
@@ -39,11 +40,12 @@ pub(crate) struct Ground {
 impl Ground {
     pub(super) fn lay(options: &SandboxOptions) -> Result<Ground, SandboxError> {
         refuse_unusable(Path::new(PROGRAM))?;
+        let network = options.policy.network != Network::Host;
         let plan = Plan::Wrapped(Box::new(Wrapped {
             program: PROGRAM.into(),
-            options: arguments::anchor(),
+            options: arguments::anchor(network),
             with: With::Nothing,
-            inside: Inside::Anchor,
+            inside: Inside::Anchor { network },
         }));
         let answer = start::ask(start::program(&options.helper), &plan, &[])?;
         let Report::Anchored(layers) = answer.report else {
@@ -56,6 +58,11 @@ impl Ground {
             network,
             layers,
         })
+    }
+
+    /// The user and the network namespace.
+    pub(super) fn namespaces(&self) -> (&OwnedFd, &OwnedFd) {
+        (&self.user, &self.network)
     }
 
     pub(super) fn layers(&self) -> &[Layer] {

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use floe_sandbox::{
     Child, ConfinedCommand, Control, Event, Program, Sandbox, SandboxError, SandboxOptions,
-    Streams, Widening, WorkspaceMode,
+    Streams, Tier, Widening, WorkspaceMode,
 };
 use rustix::fs::{Mode, OFlags};
 
@@ -57,6 +57,7 @@ impl Session {
             make("outputs"),
         );
         options.helper = HELPER.into();
+        options.tier = asked_for_bwrap().then_some(Tier::Bwrap);
         prepare(&workspace, &mut options);
         let sandbox = Sandbox::new(options).unwrap();
         Session {
@@ -281,7 +282,10 @@ const NOBODY: u32 = 65534;
 /// Runs all tests of this program once more as a user without privileges, if this one is root.
 pub(crate) fn again_without_privileges() {
     use std::os::unix::process::CommandExt;
-    if !rustix::process::geteuid().is_root() || std::env::var_os(UNPRIVILEGED).is_some() {
+    if !rustix::process::geteuid().is_root()
+        || std::env::var_os(UNPRIVILEGED).is_some()
+        || asked_for_bwrap()
+    {
         return;
     }
     let program = std::env::current_exe().unwrap();
@@ -302,6 +306,10 @@ pub(crate) fn again_without_privileges() {
         }
         other => other.unwrap(),
     };
+    assert_all_held(&output);
+}
+
+fn assert_all_held(output: &std::process::Output) {
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(
         output.status.success(),
@@ -309,6 +317,36 @@ pub(crate) fn again_without_privileges() {
         String::from_utf8_lossy(&output.stderr)
     );
     assert!(!text.contains("running 0 tests"), "{text}");
+}
+
+/// Set in a run of these tests within walls that bubblewrap builds.
+const WITHIN_BWRAP: &str = "FLOE_TEST_WITHIN_BWRAP";
+
+/// Whether this run is one within walls that bubblewrap builds.
+pub(crate) fn asked_for_bwrap() -> bool {
+    std::env::var_os(WITHIN_BWRAP).is_some()
+}
+
+/// Whether bubblewrap is installed, as it must be where the project's checks run for all.
+pub(crate) fn has_bwrap() -> bool {
+    let installed = Path::new("/usr/bin/bwrap").exists();
+    let required = std::env::var_os("CI").is_some_and(|value| value == "true");
+    assert!(installed || !required, "bubblewrap is not installed");
+    if !installed {
+        eprintln!("not run: bubblewrap is not installed");
+    }
+    installed
+}
+
+/// Runs all tests of this program once more, by the same user, within walls that bubblewrap builds.
+pub(crate) fn again_within_bwrap() {
+    if asked_for_bwrap() || !has_bwrap() {
+        return;
+    }
+    let output = std::process::Command::new(std::env::current_exe().unwrap())
+        .env(WITHIN_BWRAP, "1")
+        .output();
+    assert_all_held(&output.unwrap());
 }
 
 /// This test program once more, as a host of its own that runs only the (ignored) test `name`.

@@ -1,0 +1,406 @@
+//! The helper outside bubblewrap: joins the Session's namespaces, opens what is shown by identity, starts bubblewrap and
+//! waits for it, as the native walls' first process waits for the leader.
+//!
+//! bubblewrap starts the helper once more, as the first process of the namespaces that it has made. The two talk over a
+//! pair of sockets of their own, the tether, until the inner one takes over: only then does it get the control socket and
+//! the command's streams, and this process keeps none of them. It must never hand them to a bubblewrap that has failed.
+
+use std::convert::Infallible;
+use std::ffi::CString;
+use std::fs::File;
+use std::io::{Read, Write};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::path::Path;
+use std::process::exit;
+
+use rustix::fs::{MemfdFlags, Mode, OFlags, ResolveFlags};
+use rustix::io::{Errno, FdFlags};
+use rustix::mount::MountAttrFlags;
+use rustix::process::{Pid, Resource, Rlimit, Signal, WaitOptions, getrlimit, setrlimit};
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
+
+use super::detached::{Depth, READ, attach, clone_tree, set_attributes};
+use super::inside::{PROCESSES_CAPPED, Proceed};
+use super::limits::{self, ProcessCap};
+use super::{capabilities, close_control, failed, last_errno, namespaces};
+use crate::control::{self, Received, Report, Request};
+use crate::error::SandboxError;
+use crate::helper::WORD;
+use crate::layer::LayerName;
+use crate::plan::wrapped::{Inside, Told, With, Word, Wrapped};
+use crate::plan::{Bytes, Plan};
+use crate::policy::Limits;
+
+/// The most that is told of what bubblewrap said.
+const LONGEST_COMPLAINT: u64 = 2048;
+
+/// Starts bubblewrap and waits until it has ended.
+pub(super) fn wrap(
+    control: &OwnedFd,
+    plan: &Wrapped,
+    mut descriptors: Vec<OwnedFd>,
+) -> Result<(), SandboxError> {
+    let streams = descriptors.split_off(plan.with.count());
+    let in_session = plan.with != With::Nothing;
+    if let [workspace, user, network, ..] = descriptors.as_slice() {
+        namespaces::join(user, network)?;
+        namespaces::separate_processes()?;
+        raise_descriptor_limit();
+        rustix::process::fchdir(workspace)
+            .map_err(failed(LayerName::Mounts, "fchdir to the Workspace"))?;
+    }
+    let mut invocation = Invocation::compose(plan, descriptors)?;
+    let tether = control::pair().map_err(host("socketpair(tether)"))?;
+    let complaints = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)
+        .map_err(failed(LayerName::Namespaces, "pipe2"))?;
+    let limits = match (&plan.inside, in_session) {
+        (Inside::Command(enclosed), true) => Some(&enclosed.execution.limits),
+        _ => None,
+    };
+    // SAFETY: this process has one thread, so the child may do anything that this one may.
+    let bubblewrap = match unsafe { libc::fork() } {
+        -1 => return Err(failed(LayerName::Namespaces, "fork")(last_errno())),
+        0 => {
+            let Err(errno) = invocation.execute(&tether.1, &complaints.1, limits);
+            let words = format!("{}: {errno}\n", plan.program.to_text());
+            let _ = rustix::io::write(&complaints.1, words.as_bytes());
+            // SAFETY: ends this process only, without running what the other has registered.
+            unsafe { libc::_exit(127) }
+        }
+        pid => Bubblewrap(Pid::from_raw(pid)),
+    };
+    drop((invocation, tether.1, complaints.1));
+    let tether = tether.0;
+    let entered = send_plan(&tether, &plan.inside).and_then(|()| control::receive(&tether));
+    let namespace = match entered {
+        Ok(Received::Message(Report::Inside, mut descriptors)) => descriptors.pop(),
+        Ok(Received::Message(Report::Failed(failure), _)) => return Err(failure),
+        Ok(_) | Err(_) => {
+            bubblewrap.wait();
+            return Err(SandboxError::Bubblewrap {
+                said: first_words(complaints.0),
+            });
+        }
+    };
+    if let (Some(namespace), Inside::Command(enclosed)) = (namespace, &plan.inside) {
+        hold_links(&namespace, &enclosed.workspaces, &enclosed.links)?;
+    }
+    let mut handed: Vec<BorrowedFd<'_>> = vec![control.as_fd()];
+    handed.extend(streams.iter().map(AsFd::as_fd));
+    control::send(&tether, &Proceed, &handed).map_err(host("sendmsg(tether)"))?;
+    drop(streams);
+    close_control(control);
+    let _ = capabilities::drop_all();
+    bubblewrap.wait();
+    exit(0);
+}
+
+fn host(call: &'static str) -> impl Fn(std::io::Error) -> SandboxError {
+    move |error| SandboxError::Host {
+        call: call.to_owned(),
+        errno: error.raw_os_error().unwrap_or(libc::EIO),
+    }
+}
+
+/// The process that has become bubblewrap, which this process must not outlive without having seen its end.
+struct Bubblewrap(Option<Pid>);
+
+impl Bubblewrap {
+    fn wait(mut self) {
+        self.collect();
+    }
+
+    fn collect(&mut self) {
+        let pid = self.0.take();
+        let wait = || rustix::process::waitpid(pid, WaitOptions::empty());
+        while pid.is_some() && matches!(wait(), Err(Errno::INTR)) {}
+    }
+}
+
+impl Drop for Bubblewrap {
+    fn drop(&mut self) {
+        if let Some(pid) = self.0 {
+            let _ = rustix::process::kill_process(pid, Signal::KILL);
+            self.collect();
+        }
+    }
+}
+
+/// Every bind by identity takes a descriptor until bubblewrap has made it.
+fn raise_descriptor_limit() {
+    let limit = getrlimit(Resource::Nofile);
+    let raised = Rlimit {
+        current: limit.maximum,
+        maximum: limit.maximum,
+    };
+    // Where that is refused, bubblewrap runs out of them sooner, and says so.
+    let _ = setrlimit(Resource::Nofile, raised);
+}
+
+fn send_plan(tether: &OwnedFd, inside: &Inside) -> std::io::Result<()> {
+    let plan = serde_json::to_vec(&Plan::Inside(Box::new(inside.clone())))?;
+    control::send(tether, &Request::Plan, &[memory(&plan)?.as_fd()])
+}
+
+/// Bytes in memory, to be read from their beginning.
+fn memory(bytes: &[u8]) -> std::io::Result<OwnedFd> {
+    let mut file = File::from(rustix::fs::memfd_create("floe", MemfdFlags::CLOEXEC)?);
+    file.write_all(bytes)?;
+    std::io::Seek::rewind(&mut file)?;
+    Ok(file.into())
+}
+
+/// What bubblewrap, which has ended, said on its stderr.
+fn first_words(complaints: OwnedFd) -> String {
+    let mut said = Vec::new();
+    let _ = File::from(complaints)
+        .take(LONGEST_COMPLAINT)
+        .read_to_end(&mut said);
+    let said = String::from_utf8_lossy(&said);
+    let said = said.trim();
+    let said = said.strip_prefix("bwrap: ").unwrap_or(said);
+    if said.is_empty() {
+        "it ended without a word".to_owned()
+    } else {
+        said.to_owned()
+    }
+}
+
+/// One call of bubblewrap, ready to be executed.
+struct Invocation {
+    program: CString,
+    /// The descriptor that holds the options, which the command line names.
+    options: OwnedFd,
+    /// This very program.
+    helper: OwnedFd,
+    /// What the options name by number.
+    named: Vec<OwnedFd>,
+}
+
+impl Invocation {
+    /// Opens what the options name, and writes them down with the numbers. The Workspace is the working directory.
+    fn compose(plan: &Wrapped, mut descriptors: Vec<OwnedFd>) -> Result<Invocation, SandboxError> {
+        let script = match plan.with {
+            With::SessionAndScript => descriptors.pop(),
+            With::Session | With::Nothing => None,
+        };
+        if let Some(script) = &script {
+            rustix::fs::seek(script, rustix::fs::SeekFrom::Start(0))
+                .map_err(failed(LayerName::Mounts, "lseek(script)"))?;
+        }
+        let mut composer = Composer {
+            script,
+            named: Vec::new(),
+        };
+        let mut text = Vec::new();
+        for told in &plan.options {
+            if let Some(words) = composer.option(told)? {
+                text.extend(words);
+            }
+        }
+        let program = CString::new(plan.program.as_bytes())
+            .map_err(|_| failed(LayerName::Mounts, "read the plan")(Errno::INVAL))?;
+        let helper = rustix::fs::open(
+            "/proc/self/exe",
+            OFlags::PATH | OFlags::CLOEXEC,
+            Mode::empty(),
+        )
+        .map_err(failed(LayerName::Mounts, "open(/proc/self/exe)"))?;
+        Ok(Invocation {
+            program,
+            options: memory(&text).map_err(host("memfd_create"))?,
+            helper,
+            named: composer.named,
+        })
+    }
+
+    /// In the child: caps the processes of its namespace, where it has one, and becomes bubblewrap. Whatever privilege the
+    /// Session's namespaces give is gone with that, but for a host that is root, whose command drops it.
+    fn execute(
+        &mut self,
+        tether: &OwnedFd,
+        complaints: &OwnedFd,
+        limits: Option<&Limits>,
+    ) -> Result<Infallible, Errno> {
+        let capped = limits.is_some_and(cap_processes);
+        let mut words = vec![
+            b"bwrap".to_vec(),
+            b"--args".to_vec(),
+            self.options.as_raw_fd().to_string().into_bytes(),
+            b"--".to_vec(),
+            // By descriptor, since no path leads to it in the view. It is executed there, with that view's libraries.
+            format!("/proc/self/fd/{}", self.helper.as_raw_fd()).into_bytes(),
+            WORD.into(),
+        ];
+        words.extend(capped.then(|| PROCESSES_CAPPED.into()));
+        let words: Vec<CString> = words
+            .into_iter()
+            .map(CString::new)
+            .collect::<Result<_, _>>()
+            .map_err(|_| Errno::INVAL)?;
+        rustix::stdio::dup2_stdin(tether)?;
+        rustix::stdio::dup2_stderr(complaints)?;
+        for named in self.named.iter().chain([&self.options, &self.helper]) {
+            rustix::io::fcntl_setfd(named, FdFlags::empty())?;
+        }
+        let mut arguments: Vec<_> = words.iter().map(|word| word.as_ptr()).collect();
+        arguments.push(std::ptr::null());
+        let environment = [std::ptr::null()];
+        // SAFETY: all strings are terminated, both lists end with a null pointer, and all outlive the call.
+        unsafe {
+            libc::execve(
+                self.program.as_ptr(),
+                arguments.as_ptr(),
+                environment.as_ptr(),
+            )
+        };
+        Err(last_errno())
+    }
+}
+
+/// Caps the processes of the namespace of which this process is the first; whether that was possible.
+fn cap_processes(limits: &Limits) -> bool {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    rustix::fs::open("/proc", flags, Mode::empty())
+        .map_err(failed(LayerName::Limits, "open(/proc)"))
+        .and_then(|proc| limits::cap_processes(&proc, limits))
+        .is_ok_and(|cap| cap == ProcessCap::Namespace)
+}
+
+struct Composer {
+    script: Option<OwnedFd>,
+    named: Vec<OwnedFd>,
+}
+
+impl Composer {
+    /// The words of an option, each with the NUL byte that ends it; nothing where what it names has gone.
+    fn option(&mut self, told: &Told) -> Result<Option<Vec<u8>>, SandboxError> {
+        let mut words = Vec::new();
+        for word in &told.0 {
+            match word {
+                Word::Text(text) => words.extend(text.as_bytes()),
+                Word::Workspace(path) => match open_in_workspace(path.as_path()) {
+                    Ok(opened) => words.extend(self.name(opened)),
+                    Err(Errno::NOENT) if !path.as_bytes().is_empty() => return Ok(None),
+                    Err(errno) => {
+                        let call = format!("open({} in the Workspace)", path.to_text());
+                        return Err(failed(LayerName::ProtectedPaths, call)(errno));
+                    }
+                },
+                Word::Nothing => {
+                    let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+                    let nothing = rustix::fs::open("/dev/null", flags, Mode::empty())
+                        .map_err(failed(LayerName::Mounts, "open(/dev/null)"))?;
+                    words.extend(self.name(nothing));
+                }
+                Word::Script => {
+                    let script = self.script.take().ok_or(Errno::BADF);
+                    words.extend(self.name(script.map_err(failed(LayerName::Mounts, "script"))?));
+                }
+            }
+            words.push(0);
+        }
+        Ok(Some(words))
+    }
+
+    fn name(&mut self, descriptor: OwnedFd) -> Vec<u8> {
+        let number = descriptor.as_raw_fd().to_string().into_bytes();
+        self.named.push(descriptor);
+        number
+    }
+}
+
+/// Opens something of the Workspace, which is the working directory, through no link.
+fn open_in_workspace(path: &Path) -> rustix::io::Result<OwnedFd> {
+    let path = if path.as_os_str().is_empty() {
+        Path::new(".")
+    } else {
+        path
+    };
+    rustix::io::retry_on_intr(|| {
+        rustix::fs::openat2(
+            rustix::fs::CWD,
+            path,
+            OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC,
+            Mode::empty(),
+            ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS,
+        )
+    })
+}
+
+/// Makes the protected links of the Workspace read-only, at each of its places, in the view that bubblewrap has made.
+///
+/// A path leads a mount to what a link leads to, so bubblewrap cannot do this; by descriptor it can be done. Whoever may
+/// join the Session's namespaces may join the command's, which lies within: a child does, and does nothing else there.
+fn hold_links(
+    namespace: &OwnedFd,
+    workspaces: &[Bytes],
+    links: &[Bytes],
+) -> Result<(), SandboxError> {
+    let layer = LayerName::ProtectedPaths;
+    // SAFETY: this process has one thread, so the child may do anything that this one may.
+    match unsafe { libc::fork() } {
+        -1 => Err(failed(layer, "fork")(last_errno())),
+        0 => {
+            let held = enter_view(namespace).and_then(|()| {
+                let mut places = workspaces.iter();
+                places.try_for_each(|place| hold_links_at(place.as_path(), links))
+            });
+            let code = held.err().map_or(0, Errno::raw_os_error);
+            // SAFETY: ends this process only, without running what the other has registered.
+            unsafe { libc::_exit(code) }
+        }
+        pid => {
+            let pid = Pid::from_raw(pid);
+            let ended =
+                rustix::io::retry_on_intr(|| rustix::process::waitpid(pid, WaitOptions::empty()));
+            let code = match ended {
+                Ok(Some((_, status))) => status.exit_status().unwrap_or(libc::EIO),
+                _ => libc::EIO,
+            };
+            match code {
+                0 => Ok(()),
+                errno => Err(failed(layer, "mount on a symbolic link")(
+                    Errno::from_raw_os_error(errno),
+                )),
+            }
+        }
+    }
+}
+
+/// Enters a mount namespace and the user namespace that it belongs to.
+fn enter_view(namespace: &OwnedFd) -> rustix::io::Result<()> {
+    /// `_IO(0xb7, 1)`: the user namespace that owns another namespace.
+    const NS_GET_USERNS: libc::c_ulong = 0xb701;
+    // SAFETY: the request takes no argument and returns a new descriptor.
+    let user = unsafe { libc::ioctl(namespace.as_raw_fd(), NS_GET_USERNS as _) };
+    if user == -1 {
+        return Err(last_errno());
+    }
+    // SAFETY: a new descriptor that nobody else owns.
+    let user = unsafe { OwnedFd::from_raw_fd(user) };
+    move_into_link_name_space(user.as_fd(), Some(LinkNameSpaceType::User))?;
+    move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Mount))
+}
+
+fn hold_links_at(place: &Path, links: &[Bytes]) -> rustix::io::Result<()> {
+    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let open = |at: BorrowedFd<'_>, path: &Path| {
+        rustix::io::retry_on_intr(|| {
+            rustix::fs::openat2(at, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS)
+        })
+    };
+    let workspace = open(rustix::fs::CWD, place)?;
+    for link in links {
+        let found = match open(workspace.as_fd(), link.as_path()) {
+            Ok(found) => found,
+            // What has gone since the host looked needs no protection.
+            Err(Errno::NOENT) => continue,
+            Err(errno) => return Err(errno),
+        };
+        let clone = clone_tree(&found, "")?;
+        set_attributes(&clone, READ | MountAttrFlags::MOUNT_ATTR_NOEXEC, Depth::Top)?;
+        attach(&clone, &found, c"")?;
+    }
+    Ok(())
+}
