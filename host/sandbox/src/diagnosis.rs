@@ -6,6 +6,7 @@
 use std::fs;
 
 use crate::error::{LayerFailure, SandboxError};
+use crate::helper::landlock::CREATE_ALONE;
 use crate::layer::LayerName;
 
 /// What is known of the machine, as this thread sees it: it is the one that started the helper.
@@ -60,6 +61,12 @@ fn cause(failure: &LayerFailure, facts: &Facts) -> (String, String) {
     let text = |cause: &str, remedy: &str| (cause.to_owned(), remedy.to_owned());
     let refused = matches!(failure.errno, libc::EPERM | libc::EACCES);
     let early = failure.layer <= LayerName::ProtectedPaths;
+    if failure.call == CREATE_ALONE {
+        return text(
+            "Landlock is missing, switched off, or older than its fourth version; where nothing else confines it is required.",
+            "Use Linux 6.7 or newer with `landlock` in the kernel's lsm= list.",
+        );
+    }
     if failure.layer == LayerName::Landlock {
         return text(
             "Landlock is missing, switched off, or in its first version; where Floe runs as root it is required.",
@@ -189,6 +196,14 @@ mod tests {
                 failure(LayerName::Landlock, libc::ENOSYS),
                 facts(|_| {}),
                 "Linux 5.19",
+            ),
+            (
+                LayerFailure {
+                    call: CREATE_ALONE.to_owned(),
+                    ..failure(LayerName::Landlock, libc::ENOSYS)
+                },
+                facts(|_| {}),
+                "Linux 6.7",
             ),
         ];
         for (failure, facts, expected) in cases {

@@ -70,8 +70,16 @@ fn doctor_as_json_names_every_layer_and_its_status_says_whether_commands_are_con
     let place = Place::new();
     let ended = place.floe(&["doctor", "--output", "json"]);
     let doctor = ended.json();
-    assert_eq!(keys(&doctor), ["tier", "layers", "ok"]);
-    for layer in doctor["layers"].as_array().unwrap() {
+    assert_eq!(
+        keys(&doctor),
+        ["ok", "minimum", "tier", "tiers", "unsafe_no_sandbox", "tools"]
+    );
+    let tiers = doctor["tiers"].as_array().unwrap();
+    let layers = tiers.iter().flat_map(|tier| {
+        assert_eq!(keys(tier), ["tier", "stands", "fault", "layers"]);
+        tier["layers"].as_array().unwrap()
+    });
+    for layer in layers.chain(doctor["tools"].as_array().unwrap()) {
         assert_eq!(keys(layer), ["name", "active", "detail", "remedy"]);
     }
     assert_eq!(ended.status, i32::from(doctor["ok"] != true));

@@ -11,5 +11,6 @@ mod forms;
 mod secrets;
 mod support;
 mod terminal;
+mod tiers;
 mod traces;
 mod walls;

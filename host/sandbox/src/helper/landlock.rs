@@ -31,6 +31,8 @@ const PROMISED_ALONE: ABI = ABI::V4;
 const WANTED: ABI = ABI::V9;
 
 const CREATE: &str = "landlock_create_ruleset";
+/// The same where it stands alone, so that the remedy can tell.
+pub(crate) const CREATE_ALONE: &str = "landlock_create_ruleset, version 4";
 
 /// The devices that a command may use where the machine's own are all there.
 const DEVICES: [&str; 6] = [
@@ -120,7 +122,7 @@ pub(super) fn restrict(reach: Reach) -> Result<Layer, SandboxError> {
 
 /// Restricts this process and all that come from it, where nothing else keeps them from what they shall not reach.
 pub(super) fn restrict_alone(reach: Reach) -> Result<Layer, SandboxError> {
-    let ruleset = create(PROMISED_ALONE).map_err(|error| refused(CREATE, &error))?;
+    let ruleset = create(PROMISED_ALONE).map_err(|error| refused(CREATE_ALONE, &error))?;
     enforce(ruleset, reach)
 }
 
