@@ -265,9 +265,10 @@ fn foreground_of(command: Pid) -> Option<Pid> {
     let stat = std::fs::read_to_string(format!("/proc/{}/stat", command.as_raw_pid())).ok()?;
     // The fields behind the name, which may hold anything: state, parent, group, session, terminal, its foreground.
     let (_, fields) = stat.rsplit_once(')')?;
-    let group = fields.split_ascii_whitespace().nth(5)?.parse().ok()?;
-    // 1 and below is no group of the command's.
-    Pid::from_raw(group).filter(|group| group.as_raw_pid() > 1 && *group != command)
+    let group: i32 = fields.split_ascii_whitespace().nth(5)?.parse().ok()?;
+    // 1 and below is no group of the command's; -1 says that there is no terminal.
+    let group = Some(group).filter(|group| *group > 1)?;
+    Pid::from_raw(group).filter(|group| *group != command)
 }
 
 fn signal(group: Pid, number: i32) {
