@@ -16,7 +16,7 @@ const CANNOT_RUN: &[(&str, &str)] = &[];
 
 /// Every row.
 pub(crate) fn all() -> &'static [Row] {
-    static ALL: LazyLock<Vec<Row>> = LazyLock::new(|| [e::ROWS, s::ROWS].concat());
+    static ALL: LazyLock<Vec<Row>> = LazyLock::new(|| [e::rows(), s::rows()].concat());
     &ALL
 }
 

@@ -1,28 +1,64 @@
-//! What a command session must survive.
+//! What a command session must survive, by subject. Where the table leaves a choice, the row's sentence says what was
+//! chosen.
 
-use floe_command::Status;
+mod calls;
+mod children;
+mod doors;
+mod flood;
+mod input;
+mod places;
+mod script;
+mod starts;
+mod terminal;
+mod text;
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use floe_sandbox::{ConfinedCommand, Program, Widening, WorkspaceMode};
 
 use crate::row::Row;
-use crate::stage::{Stage, finish, read_until};
+use crate::stage::{Session, eventually, processes_with};
 
-pub(crate) const ROWS: &[Row] = &[Row::new(
-    "S16",
-    "an interrupt reaches the trap of a command",
-    interrupt_reaches_the_trap,
-)];
+/// All rows.
+pub(crate) fn rows() -> Vec<Row> {
+    [
+        calls::ROWS,
+        children::ROWS,
+        flood::ROWS,
+        input::ROWS,
+        places::ROWS,
+        script::ROWS,
+        starts::ROWS,
+        terminal::ROWS,
+        text::ROWS,
+    ]
+    .concat()
+}
 
-fn interrupt_reaches_the_trap(stage: &Stage) {
-    let session = stage.session();
-    stage.wait(async {
-        let command = session
-            .start("trap 'echo INT; exit 9' INT; echo up; while :; do sleep 0.1; done")
-            .await;
-        read_until(&command, "up\n").await;
-        command.send_signal("SIGINT").unwrap();
-        let outcome = finish(&command).await;
-        assert_eq!(
-            (outcome.stdout.as_str(), outcome.status),
-            ("INT\n", Status::Exited(9))
-        );
+/// A number of seconds to sleep that nobody else on this machine sleeps: by it a row finds its processes.
+fn mark() -> String {
+    static NEXT: AtomicU32 = AtomicU32::new(1);
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    format!("7{:07}.{number:04}", std::process::id())
+}
+
+/// Waits until no process has `mark` in its command line.
+fn gone(mark: &str) {
+    eventually(&format!("the processes with {mark} are gone"), || {
+        processes_with(mark) == 0
     });
+}
+
+/// A script for the sandbox itself, below the sessions: without a PATH.
+fn bare(session: &Session<'_>, script: &str) -> ConfinedCommand {
+    ConfinedCommand {
+        program: Program::Shell {
+            script: script.into(),
+        },
+        working_directory: "".into(),
+        environment: session.sandbox.environment(),
+        terminal: None,
+        workspace: WorkspaceMode::WorkspaceWrite,
+        widening: Widening::default(),
+    }
 }
