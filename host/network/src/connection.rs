@@ -20,10 +20,11 @@ pub(crate) async fn serve(shared: &Shared, mut client: TcpStream) -> io::Result<
     // All of what a client has to say first has to come within one time, however small its pieces.
     let deadline = Instant::now() + shared.limits.request;
     let first = timeout_at(deadline, client.read_u8()).await??;
-    if first == socks::VERSION {
-        socks::serve(shared, client, deadline).await
-    } else {
-        http::serve(shared, client, first, deadline).await
+    match first {
+        socks::VERSION => socks::serve(shared, client, deadline).await,
+        // The method of a request.
+        b'A'..=b'Z' => http::serve(shared, client, first, deadline).await,
+        _ => Err(io::ErrorKind::InvalidData.into()),
     }
 }
 
