@@ -127,6 +127,8 @@ pub(crate) struct Landlocked {
     pub(crate) writable: Vec<Bytes>,
     /// What it may do in the Workspace.
     pub(crate) workspace: Access,
+    /// Whether it reaches what the machine reaches.
+    pub(crate) network: bool,
     /// The command.
     pub(crate) execution: Execution,
 }

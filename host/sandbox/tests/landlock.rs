@@ -6,7 +6,9 @@ mod support;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 
-use floe_sandbox::{Event, Layer, LayerName, MinimumTier, Signal, Streams, Tier, WorkspaceMode};
+use floe_sandbox::{
+    Event, Layer, LayerName, MinimumTier, Network, Signal, Streams, Tier, WorkspaceMode,
+};
 use support::{Session, again_without_privileges, eventually, processes_with};
 
 #[test]
@@ -145,6 +147,20 @@ print('done')
 ";
     fs::write(session.workspace.join("families.py"), families).unwrap();
     assert_eq!(session.ok("python3 families.py"), "done\n");
+}
+
+#[test]
+fn what_the_machine_reaches_is_reached_where_the_policy_says_so() {
+    let session = Session::with(|_, options| {
+        options.tier = Some(Tier::Landlock);
+        options.policy.network = Network::Host;
+    });
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    session.ok(&format!("exec 3<>/dev/tcp/127.0.0.1/{port}"));
+    let layers = session.sandbox.confinement().layers;
+    assert!(layers[1].detail.contains("shell.network"), "{layers:#?}");
+    assert_eq!(layers.len(), LayerName::ALL.len());
 }
 
 #[test]

@@ -11,8 +11,9 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 
 use landlock::{
-    ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, LandlockStatus, PathBeneath,
-    Ruleset, RulesetAttr, RulesetCreated, RulesetCreatedAttr, RulesetError, RulesetStatus, Scope,
+    ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, LandlockStatus,
+    PathBeneath, Ruleset, RulesetAttr, RulesetCreated, RulesetCreatedAttr, RulesetError,
+    RulesetStatus, Scope,
 };
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
@@ -105,7 +106,7 @@ fn open(path: &Path) -> Result<OwnedFd, SandboxError> {
 
 /// Restricts this process and all that come from it, beside the mounts.
 pub(super) fn restrict(reach: Reach) -> Result<Layer, SandboxError> {
-    match create(PROMISED) {
+    match create(PROMISED, BitFlags::EMPTY) {
         Ok(ruleset) => enforce(ruleset, reach),
         Err(error) if rustix::process::geteuid().is_root() => Err(refused(CREATE, &error)),
         Err(_) => {
@@ -121,8 +122,13 @@ pub(super) fn restrict(reach: Reach) -> Result<Layer, SandboxError> {
 }
 
 /// Restricts this process and all that come from it, where nothing else keeps them from what they shall not reach.
-pub(super) fn restrict_alone(reach: Reach) -> Result<Layer, SandboxError> {
-    let ruleset = create(PROMISED_ALONE).map_err(|error| refused(CREATE_ALONE, &error))?;
+/// `network` lets them reach what the machine reaches.
+pub(super) fn restrict_alone(reach: Reach, network: bool) -> Result<Layer, SandboxError> {
+    let ports = match network {
+        true => BitFlags::EMPTY,
+        false => AccessNet::from_all(PROMISED_ALONE),
+    };
+    let ruleset = create(PROMISED_ALONE, ports).map_err(|error| refused(CREATE_ALONE, &error))?;
     enforce(ruleset, reach)
 }
 
@@ -181,17 +187,14 @@ fn enforce(ruleset: RulesetCreated, reach: Reach) -> Result<Layer, SandboxError>
     ))
 }
 
-fn create(promised: ABI) -> Result<RulesetCreated, RulesetError> {
-    let ruleset = Ruleset::default()
+/// `ports` is what of TCP is refused, since no rule follows that allows any.
+fn create(promised: ABI, ports: BitFlags<AccessNet>) -> Result<RulesetCreated, RulesetError> {
+    let mut ruleset = Ruleset::default()
         .set_compatibility(CompatLevel::HardRequirement)
         .handle_access(AccessFs::from_all(promised))?;
-    // Empty before the version that knows of TCP.
-    let network = AccessNet::from_all(promised);
-    let ruleset = if network.is_empty() {
-        ruleset
-    } else {
-        ruleset.handle_access(network)?
-    };
+    if !ports.is_empty() {
+        ruleset = ruleset.handle_access(ports)?;
+    }
     ruleset
         .set_compatibility(CompatLevel::BestEffort)
         .handle_access(AccessFs::from_all(WANTED))?

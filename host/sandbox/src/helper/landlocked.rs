@@ -26,8 +26,12 @@ pub(super) fn lead(
     start.enclose(landlock::enclosure());
     let reach = landlock::open_alone(plan, &workspace, start.terminal())?;
     layers.push(capabilities::drop_held()?);
-    layers.push(landlock::restrict_alone(reach)?);
-    layers.push(seccomp::filter(Sockets::OfUnix)?);
+    layers.push(landlock::restrict_alone(reach, plan.network)?);
+    let sockets = match plan.network {
+        true => Sockets::OfNetwork,
+        false => Sockets::OfUnix,
+    };
+    layers.push(seccomp::filter(sockets)?);
     init::lead_landlocked(control, execution, start, layers)?;
     drop(script);
     Ok(())

@@ -16,6 +16,7 @@ use crate::launch::start::{self, duplicate};
 use crate::layer::{Layer, LayerName};
 use crate::options::SandboxOptions;
 use crate::plan::{Access, Entry, Landlocked, Plan};
+use crate::policy::Network;
 use crate::view;
 
 /// The walls of the better tiers that are missing here, and what that means.
@@ -26,8 +27,8 @@ const LACKING: [(LayerName, &str); 7] = [
     ),
     (
         LayerName::NetworkNamespace,
-        "none: instead every socket but Unix ones is refused; services of this machine that listen on a Unix socket can \
-         be reached",
+        "none: instead every socket but Unix ones is refused, also to the allowed hosts; services of this machine that \
+         listen on a Unix socket can be reached",
     ),
     (
         LayerName::Loopback,
@@ -63,8 +64,16 @@ pub(crate) fn lacking() -> Vec<Layer> {
 }
 
 impl Ground {
-    pub(super) fn lay() -> Ground {
-        Ground { layers: lacking() }
+    pub(super) fn lay(options: &SandboxOptions) -> Ground {
+        let mut layers = lacking();
+        if options.policy.network == Network::Host {
+            let open = "none: commands reach what the machine reaches, as `shell.network` says";
+            let network = [LayerName::NetworkNamespace, LayerName::Loopback];
+            layers.retain(|layer| network.iter().all(|name| layer.name != name.as_str()));
+            let open = network.map(|name| Layer::inactive(name, open, None));
+            layers.splice(1..1, open);
+        }
+        Ground { layers }
     }
 
     pub(super) fn layers(&self) -> &[Layer] {
@@ -89,6 +98,7 @@ impl Ground {
             readable: Vec::new(),
             writable: Vec::new(),
             workspace: Access::Read,
+            network: options.policy.network == Network::Host,
             execution: confined.execution,
         };
         for entry in confined.view {

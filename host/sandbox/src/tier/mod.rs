@@ -47,7 +47,7 @@ impl Ground {
         match tier {
             Tier::Native => native::Ground::lay(options).map(Ground::Native),
             Tier::Bwrap => bwrap::Ground::lay(options).map(Ground::Bwrap),
-            Tier::Landlock => Ok(Ground::Landlock(landlock::Ground::lay())),
+            Tier::Landlock => Ok(Ground::Landlock(landlock::Ground::lay(options))),
             Tier::Unconfined => Ok(Ground::Unconfined),
         }
     }
