@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use floe_network::HostGrant;
 use floe_protocol::{AgentId, ApprovalMode, Mode, Permission};
 
 /// Runs an AI agent's tools in a sandbox.
@@ -68,6 +69,15 @@ pub(crate) struct SessionArguments {
     /// The strongest permission a call may need: none, read-only, write, execute, dangerous
     #[arg(long, value_name = "LEVEL")]
     pub(crate) max_permission: Option<Permission>,
+    /// A host that commands may reach in this run: NAME, NAME:PORT or *.NAME; may be given several times
+    #[arg(long, value_name = "HOST")]
+    pub(crate) allow_host: Vec<HostGrant>,
+    /// A file or folder outside the Workspace that commands may read in this run; may be given several times
+    #[arg(long, value_name = "PATH")]
+    pub(crate) allow_read: Vec<PathBuf>,
+    /// A file or folder outside the Workspace that commands may read and change in this run; may be given several times
+    #[arg(long, value_name = "PATH")]
+    pub(crate) allow_write: Vec<PathBuf>,
     /// Run commands without any confinement; every result then says UNCONFINED
     #[arg(long)]
     pub(crate) unsafe_no_sandbox: bool,
@@ -101,6 +111,9 @@ pub(crate) struct Run {
     /// The agent whose configuration is used
     #[arg(long, value_name = "ID")]
     pub(crate) agent: Option<AgentId>,
+    /// How long, after the last answer, to wait for commands that the model left in the background and is to hear of
+    #[arg(long, value_name = "SECONDS", default_value_t = 600)]
+    pub(crate) background_wait: u64,
     /// Text for people, or one JSON message a line
     #[arg(long, value_name = "FORM", value_enum, default_value = "text")]
     pub(crate) output: OutputForm,

@@ -16,7 +16,7 @@ use crate::arguments::SessionArguments;
 use crate::config::{AgentConfig, Config, load, load_agent};
 use crate::exit::Fault;
 use crate::terminal::{Interrupts, Screen};
-use crate::{built_in, home};
+use crate::{built_in, grants, home};
 
 /// What a Session will be made of.
 pub(crate) struct Setup {
@@ -38,8 +38,10 @@ impl Setup {
     ) -> Result<Setup, Fault> {
         let home = home::from_environment()?;
         let workspace = open_workspace(arguments.workspace.as_deref(), &home)?;
-        let config = load(&home, Some(workspace.canonical_path()))
+        let mut config = load(&home, Some(workspace.canonical_path()))
             .map_err(|faults| Fault::usage(faults.to_string()))?;
+        config.shell.allow(&arguments.allow_host);
+        grants::allow_paths(&mut config.shell, arguments, home.root()).map_err(Fault::usage)?;
         let cap = cap(&config);
         Ok(Setup {
             approval_mode: arguments.approve.map_or(config.approve, ApprovalMode::from),
@@ -66,12 +68,12 @@ impl Setup {
             shell: self.config.shell.clone(),
             approval_mode: self.approval_mode,
             asked_by,
+            lasting,
         };
         let person = Person::at_the_terminal(
             Arc::clone(&self.screen),
             self.interrupts.clone(),
             standing,
-            lasting,
         );
         let timeout_s = self.config.approvals.timeout_s;
         let mut options = SessionOptions::new(

@@ -36,6 +36,12 @@ pub enum CommandError {
     /// The command was not started: its working directory, its program, or a wall of the sandbox.
     #[error("{0}")]
     Sandbox(SandboxError),
+    /// What was granted to the command over the network cannot be given.
+    #[error("{message}")]
+    Network {
+        /// The sentence.
+        message: String,
+    },
     /// The sandbox went away under the command, by nobody's order here.
     #[error(
         "the command's sandbox ended before the command did, and everything in it was killed; the machine may be out of \
@@ -81,6 +87,7 @@ impl CommandError {
             CommandError::Full { .. } => "limit",
             CommandError::Invalid { .. } | CommandError::UnknownSignal { .. } => "invalid-argument",
             CommandError::Sandbox(error) => error.code(),
+            CommandError::Network { .. } => "network",
             CommandError::SandboxEnded => "sandbox-ended",
             CommandError::InputBlocked { .. } => "input-blocked",
             CommandError::NoTerminal => "unsupported",

@@ -5,6 +5,7 @@
 //! all its children. Output is lost only where it is counted. No call waits without a bound, and none blocks a thread
 //! of the runtime.
 
+mod aftermath;
 mod cleaner;
 mod decoder;
 #[cfg(test)]
@@ -14,6 +15,7 @@ mod error;
 mod handle;
 mod input;
 mod launch;
+mod network;
 mod output;
 mod recording;
 mod reports;
@@ -29,6 +31,7 @@ pub use environment::{DEFAULT_ALLOWED, EnvironmentOptions, HARDENED};
 pub use error::CommandError;
 pub use handle::CommandHandle;
 pub use launch::{Hold, Launch, Launched};
+pub use network::{NetworkAccess, NoNetwork, Pass};
 pub use recording::{Record, Recording};
 pub use session::CommandSession;
 pub use sessions::{CommandLimits, CommandOptions, CommandSessions};

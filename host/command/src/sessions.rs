@@ -13,14 +13,16 @@ use tokio::sync::OnceCell;
 use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
+use crate::aftermath::Aftermath;
 use crate::environment::{self, EnvironmentOptions};
 use crate::error::io_error;
 use crate::handle::end_after_grace;
 use crate::launch::Launch;
+use crate::network::{NetworkAccess, NoNetwork, Passing};
 use crate::recording::Record;
 use crate::reports::ReportsChanged;
 use crate::session::{Identity, Surroundings};
-use crate::spec::{EndedCommand, Observe, Unobserved, appeared_message};
+use crate::spec::{EndedCommand, Observe, Unobserved};
 use crate::{CommandError, CommandHandle, CommandSession, CommandSpec, CommandSummary, Status};
 
 /// How often sessions that nobody wants any more are looked for.
@@ -66,6 +68,8 @@ pub struct CommandOptions {
     pub workspace: Workspace,
     /// Where the commands' environment comes from.
     pub environment: EnvironmentOptions,
+    /// What commands reach over the network.
+    pub network: Arc<dyn NetworkAccess>,
     /// Who is told what nobody asked for.
     pub observer: Arc<dyn Observe>,
     /// Who keeps what commands write, as it came.
@@ -75,11 +79,12 @@ pub struct CommandOptions {
 }
 
 impl CommandOptions {
-    /// The default bounds, the host's own environment as the source, nobody to tell.
+    /// The default bounds, the host's own environment as the source, no network but the sandbox's, nobody to tell.
     pub fn new(workspace: Workspace) -> CommandOptions {
         CommandOptions {
             workspace,
             environment: EnvironmentOptions::default(),
+            network: Arc::new(NoNetwork),
             observer: Arc::new(Unobserved),
             record: None,
             limits: CommandLimits::default(),
@@ -149,21 +154,30 @@ impl CommandSessions {
         let (place, note) = self.take_place()?;
         let directory = self.working_directory(spec.working_directory.as_deref())?;
         let base = self.environment.get_or_init(|| self.find_base()).await;
+        let pass = self.options.network.admit(&spec.widening.hosts).await?;
+        let added = [&spec.environment[..], &pass.environment].concat();
         let command = ConfinedCommand {
             program: program(&spec)?,
             working_directory: directory,
-            environment: base.compose(&spec.environment)?,
+            environment: base.compose(&added)?,
             terminal: spec.terminal.then_some(TERMINAL_SIZE),
             workspace: spec.workspace,
             widening: spec.widening.clone(),
         };
-        self.tell_what_appeared().await;
+        if self.is_any_running() {
+            self.aftermath().look(&self.runtime).await;
+        }
         let launcher = Arc::clone(&self.launcher);
-        let launched = self
+        let mut launched = self
             .runtime
             .spawn_blocking(move || launcher.launch(&command))
             .await
             .map_err(|_| io_error("starting the command")(std::io::ErrorKind::Other.into()))??;
+        if let Some(warning) = self.launcher.warning() {
+            self.options.observer.warning("confinement", &warning);
+        }
+        self.aftermath().tell_of_hard_links();
+        launched.hold = Box::new(Passing::new(launched.hold, pass));
         let identity = Identity {
             process_id: self.fresh_id()?,
             label: spec.label(),
@@ -174,6 +188,7 @@ impl CommandSessions {
         let surroundings = Surroundings {
             limits: &self.options.limits,
             observer: Arc::clone(&self.options.observer),
+            aftermath: Some(self.aftermath()),
             reports_changed: self.reports_changed.clone(),
             runtime: &self.runtime,
         };
@@ -236,20 +251,21 @@ impl CommandSessions {
             }
         };
         let _ = tokio::time::timeout(DISPOSE_WAIT, all_ended).await;
-        self.tell_what_appeared().await;
+        self.aftermath().look(&self.runtime).await;
     }
 
-    /// Tells the observer of what commands have left in the Workspace for others to obey.
-    async fn tell_what_appeared(&self) {
-        let launcher = Arc::clone(&self.launcher);
-        let appeared = self.runtime.spawn_blocking(move || launcher.appeared());
-        match appeared.await {
-            Ok(paths) if !paths.is_empty() => self
-                .options
-                .observer
-                .warning("executed_later", &appeared_message(&paths)),
-            _ => {}
+    fn aftermath(&self) -> Aftermath {
+        Aftermath {
+            launcher: Arc::clone(&self.launcher),
+            observer: Arc::clone(&self.options.observer),
         }
+    }
+
+    /// Whether a command runs that may have left something for others to obey and has not ended yet.
+    fn is_any_running(&self) -> bool {
+        let state = self.state();
+        let mut sessions = state.sessions.values();
+        sessions.any(|session| session.status() == Status::Running)
     }
 
     pub(crate) fn forget(&self, process_id: &str) {

@@ -1,7 +1,6 @@
 //! What an Environment is made of: the seams that a Session fills, and its settings.
 
 use std::fmt;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,6 +17,7 @@ use crate::gate::widening::WideningRequest;
 use crate::registry::Registry;
 use crate::secrets::Secrets;
 use crate::toolset::Toolset;
+use crate::whole_output::Outputs;
 
 /// Where messages go: the Trace and the surface. Called from several threads, in the order in which things happen.
 pub trait MessageSink: Send + Sync {
@@ -48,6 +48,11 @@ pub trait HostsFactory: Send + Sync {
             "The call asks to reach beyond the sandbox, which this host cannot give to single calls."
                 .to_owned(),
         ))))
+    }
+
+    /// Lines for the model about what its commands met while the call ran, asked for once when it has ended.
+    fn notes(&self, _call: &CallSite) -> Vec<String> {
+        Vec::new()
     }
 
     /// Does what the first call of its kind needs and later ones find done, such as asking the login shell for its
@@ -151,7 +156,9 @@ pub struct EnvironmentOptions {
     /// The child Session that this is, where it is one.
     pub asked_by: Option<String>,
     /// Where whole outputs of cut calls are kept; nowhere where none.
-    pub outputs_dir: Option<PathBuf>,
+    pub outputs: Option<Arc<Outputs>>,
+    /// Whether the end of a command that a call leaves in the background is told to the model that called.
+    pub reports_ends: bool,
     /// Bytes of memory for one call.
     pub memory_bytes: usize,
     /// What no output may hold.
@@ -184,7 +191,8 @@ impl EnvironmentOptions {
             rate: None,
             reach: Reach::default(),
             asked_by: None,
-            outputs_dir: None,
+            outputs: None,
+            reports_ends: false,
             memory_bytes: floe_runtime::CallLimits::DEFAULT_MEMORY_BYTES,
             secrets: Secrets::default(),
         }

@@ -71,21 +71,27 @@ impl Inner {
             },
             cancel: cancel.clone(),
         };
-        let ran = AssertUnwindSafe(passed.offer.tool().body.run(request))
+        let mut ran = AssertUnwindSafe(passed.offer.tool().body.run(request))
             .catch_unwind()
             .await
             .unwrap_or_else(|_| broke_off(&definition.name));
+        ran.facts.notes.extend(self.options.hosts.notes(&site));
         output.finish(ending(&passed.offer, ran, cancel.is_cancelled()))
     }
 }
 
 impl Inner {
-    /// What a tool is told beside the ids: whether there is a call after this one that could reach what it leaves running.
+    /// What a tool is told beside the ids: whether there is no call after this one that could reach what it leaves running, and
+    /// whether somebody is told of the end of that.
     fn call_metadata(&self) -> Vec<(String, String)> {
-        match self.options.surface {
-            Surface::Call => vec![("one-shot".to_owned(), "true".to_owned())],
-            _ => Vec::new(),
-        }
+        let said = [
+            ("one-shot", self.options.surface == Surface::Call),
+            ("reports-ends", self.options.reports_ends),
+        ];
+        said.into_iter()
+            .filter(|(_, holds)| *holds)
+            .map(|(name, _)| (name.to_owned(), "true".to_owned()))
+            .collect()
     }
 
     /// The wall clock of a call; none where its definition disables it, and none for a command in a single call, which a person

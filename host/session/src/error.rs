@@ -8,6 +8,9 @@ pub enum SessionError {
     /// The sandbox cannot be made with these options.
     #[error(transparent)]
     Sandbox(#[from] SandboxError),
+    /// A host that commands may reach is none.
+    #[error(transparent)]
+    Network(#[from] floe_network::GrantError),
     /// The descriptor of the Workspace cannot be duplicated.
     #[error("cannot open a Session: {0}; close some files or raise the limit with `ulimit -n`")]
     Descriptor(std::io::Error),

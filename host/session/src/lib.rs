@@ -10,11 +10,14 @@
 //! of the surface that it is used through.
 
 mod agent_loop;
+mod background;
 mod blocks;
 mod clamp;
 mod conversation;
 mod error;
+mod folders;
 mod message_queue;
+mod network;
 mod observer;
 mod options;
 mod reconnect;
@@ -25,6 +28,7 @@ mod session;
 mod system_prompt;
 mod tool_call_ids;
 mod tools;
+mod widening;
 
 pub use error::SessionError;
 pub use observer::{Observer, Unobserved};

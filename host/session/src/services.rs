@@ -1,72 +1,47 @@
 //! What the tools of a Session reach: its Workspace and its commands, made once and shared by all its calls. Nothing is started, probed
 //! or written before the first call that may run a command.
 
-use std::fs::DirBuilder;
-use std::os::unix::fs::DirBuilderExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Once, Weak};
 
-use floe_command::{CommandLimits, CommandOptions, CommandSessions, EndedCommand, Observe, Status};
-use floe_environment::{CallSite, HostsFactory, MessageSink};
-use floe_protocol::{EventMsg, Home, OmniMessage, SessionId};
+use floe_command::{CommandLimits, CommandOptions, CommandSessions, EndedCommand, Observe};
+use floe_environment::{CallSite, HostsFactory, MessageSink, OutputRecorder, Outputs, WideningRequest};
+use floe_protocol::{EventMsg, OmniMessage};
 use floe_runtime::capability::commands::ConfinedCommands;
 use floe_runtime::capability::workspace::OpenedWorkspace;
 use floe_runtime::{Capability, Hosts};
-use floe_sandbox::{Policy, Sandbox, SandboxOptions};
+use floe_sandbox::{
+    Policy, Sandbox, SandboxError, SandboxOptions, Widening, WideningFault, WorkspaceMode,
+};
 use floe_workspace::Workspace;
 use futures_util::future::BoxFuture;
 
 use crate::SessionError;
+use crate::background::done;
+use crate::folders::Folders;
 use crate::message_queue::MessageQueue;
-
-/// The folders of a Session below `FLOE_HOME`.
-pub(crate) struct Folders {
-    session: PathBuf,
-    home: PathBuf,
-    tmp: PathBuf,
-    pub(crate) outputs: PathBuf,
-}
-
-impl Folders {
-    pub(crate) fn new(home: &Home, session: &SessionId) -> Folders {
-        Folders {
-            session: home.session(session),
-            home: home.command_home(session),
-            tmp: home.command_tmp(session),
-            outputs: home.outputs(session),
-        }
-    }
-
-    /// Makes the folders that commands are given. What fails here is an error of the command that misses its folder, with the
-    /// sandbox's own words.
-    fn create(&self) {
-        for folder in [&self.home, &self.tmp, &self.outputs] {
-            let _ = DirBuilder::new().recursive(true).mode(0o700).create(folder);
-        }
-    }
-
-    /// Removes what no later Session wants: temporary files, and folders that nothing was put into.
-    pub(crate) fn clean_up(&self) {
-        let _ = std::fs::remove_dir_all(&self.tmp);
-        for folder in [&self.home, &self.outputs, &self.session] {
-            // Fails where something is in it, which is right.
-            let _ = std::fs::remove_dir(folder);
-        }
-    }
-}
+use crate::network::SessionNetwork;
+use crate::widening;
 
 /// How the commands of a Session are started.
 pub(crate) struct CommandServices {
     pub(crate) policy: Policy,
     pub(crate) unconfined: bool,
+    /// Where Floe keeps its own files, which no command reaches.
+    pub(crate) floe_home: PathBuf,
     pub(crate) helper: Option<PathBuf>,
     pub(crate) environment: floe_command::EnvironmentOptions,
+    /// Where what they print is kept.
+    pub(crate) outputs: Arc<Outputs>,
 }
 
 /// The implementations behind the capabilities of all calls of a Session.
 pub(crate) struct Services {
     hosts: Arc<Hosts>,
+    sandbox: Arc<Sandbox>,
+    confined: ConfinedCommands,
     pub(crate) commands: Arc<CommandSessions>,
+    pub(crate) network: Arc<SessionNetwork>,
     pub(crate) folders: Folders,
     folders_made: Once,
 }
@@ -95,18 +70,24 @@ impl Services {
             folders.outputs.clone(),
         );
         let denies_reading = commands.policy.denies_reading()?;
+        let (network, hosts) = (commands.policy.network, commands.policy.allow_hosts.clone());
         options.policy = commands.policy;
         options.unconfined = commands.unconfined;
+        options.private = vec![canonical(&commands.floe_home)];
         if let Some(helper) = commands.helper {
             options.helper = helper;
         }
         let sandbox = Arc::new(Sandbox::new(options)?);
+        let network = SessionNetwork::new(network, &hosts, Arc::clone(&sandbox), queue)?;
+        let network = Arc::new(network);
         let commands = CommandSessions::new(
-            sandbox,
+            Arc::clone(&sandbox) as _,
             CommandOptions {
                 workspace: workspace.clone(),
                 environment: commands.environment,
+                network: Arc::clone(&network) as _,
                 observer: Arc::new(CommandEvents(Arc::downgrade(queue))),
+                record: Some(Arc::new(OutputRecorder(commands.outputs))),
                 limits: CommandLimits::default(),
             },
         );
@@ -114,14 +95,18 @@ impl Services {
             .clone()
             .with_hidden(denies_reading)
             .with_mount(Sandbox::OUTPUTS, &folders.outputs);
+        let confined = ConfinedCommands::new(Arc::clone(&commands));
         let hosts = Hosts {
             workspace: Arc::new(OpenedWorkspace::new(readable)),
-            commands: Arc::new(ConfinedCommands::new(Arc::clone(&commands))),
+            commands: Arc::new(confined.clone()),
             ..Hosts::unsupported()
         };
         Ok(Services {
             hosts: Arc::new(hosts),
+            sandbox,
+            confined,
             commands,
+            network,
             folders,
             folders_made: Once::new(),
         })
@@ -132,8 +117,44 @@ impl HostsFactory for Services {
     fn hosts(&self, call: &CallSite) -> Arc<Hosts> {
         if call.capabilities.contains(Capability::Commands) {
             self.folders_made.call_once(|| self.folders.create());
+            self.network.refusals().begin(&call.tool_call_id);
         }
-        Arc::clone(&self.hosts)
+        let own_reach =
+            call.workspace != WorkspaceMode::WorkspaceWrite || !call.widening.is_empty();
+        if !own_reach {
+            return Arc::clone(&self.hosts);
+        }
+        let commands = self
+            .confined
+            .for_call(call.workspace, call.widening.clone());
+        Arc::new(Hosts {
+            commands: Arc::new(commands),
+            ..Hosts::clone(&self.hosts)
+        })
+    }
+
+    fn widening<'a>(
+        &'a self,
+        request: &'a WideningRequest,
+    ) -> BoxFuture<'a, Result<Widening, WideningFault>> {
+        // Walls are tried for it, within these folders.
+        self.folders_made.call_once(|| self.folders.create());
+        let (sandbox, request) = (Arc::clone(&self.sandbox), request.clone());
+        let (mode, granted) = (self.network.mode(), self.network.granted());
+        let judged = tokio::task::spawn_blocking(move || {
+            widening::judge(&request, &sandbox, mode, &granted)
+        });
+        Box::pin(async {
+            judged.await.unwrap_or_else(|_| {
+                Err(WideningFault::Sandbox(SandboxError::Helper {
+                    detail: "the host broke off while it judged the request".to_owned(),
+                }))
+            })
+        })
+    }
+
+    fn notes(&self, call: &CallSite) -> Vec<String> {
+        self.network.refusals().end(&call.tool_call_id)
     }
 
     fn prepare<'a>(&'a self, call: &'a CallSite) -> BoxFuture<'a, ()> {
@@ -143,6 +164,15 @@ impl HostsFactory for Services {
             Box::pin(std::future::ready(()))
         }
     }
+}
+
+/// The canonical form of a path, as far as it exists.
+fn canonical(path: &Path) -> PathBuf {
+    let known = path.ancestors().find_map(|above| {
+        let real = above.canonicalize().ok()?;
+        Some(real.join(path.strip_prefix(above).ok()?))
+    });
+    known.unwrap_or_else(|| path.to_owned())
 }
 
 /// Tells of commands as events of the Session. Holds the queue weakly: commands may outlive the Session by a moment.
@@ -165,21 +195,18 @@ impl Observe for CommandEvents {
     }
 
     fn ended(&self, command: EndedCommand) {
-        let how = match &command.status {
-            Status::Exited(code) => format!("ended with exit code {code}"),
-            Status::Signaled(signal) => format!("was ended by {signal}"),
-            Status::Stopped(excess) => format!("was stopped: {excess}"),
-            Status::Running | Status::Lost(_) => "was lost".to_owned(),
-        };
-        let message = format!("{} (`{}`) {how}", command.process_id, command.label);
-        self.warn("command_ended", message);
+        if let Some(queue) = self.0.upgrade() {
+            queue.emit(OmniMessage::event(EventMsg::BackgroundTaskDone(done(
+                command,
+            ))));
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use floe_environment::Secrets;
-    use floe_protocol::AgentId;
+    use floe_protocol::{AgentId, Home, SessionId};
     use floe_trace::TraceWriter;
 
     use super::*;
@@ -203,8 +230,10 @@ mod tests {
         let commands = CommandServices {
             policy: Policy::default(),
             unconfined: false,
+            floe_home: home.root().to_owned(),
             helper: None,
             environment: floe_command::EnvironmentOptions::default(),
+            outputs: Outputs::new(home.outputs(&session), Secrets::default()),
         };
         let folders = Folders::new(&home, &session);
         let services = Services::new(&workspace, folders, commands, &queue).unwrap();

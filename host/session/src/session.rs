@@ -4,21 +4,21 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use floe_command::{CommandSummary, Status};
-use floe_environment::{
-    Approver, Environment, EnvironmentOptions, MessageSink, Reach, ToolCallOutput, ToolListing,
-};
+use floe_environment::{Approver, Environment, EnvironmentOptions, MessageSink, Outputs, Reach, ToolCallOutput, ToolListing};
 use floe_protocol::{
     AgentId, Home, ModelMsg, OmniMessage, SessionId, SessionMeta, Source, StopReason, ToolCall,
 };
+use floe_sandbox::Network;
 use floe_trace::{Head, TraceWriter};
 use floe_workspace::Workspace;
 use tokio_util::sync::CancellationToken;
 
 use crate::agent_loop::{AgentLoop, interrupted};
 use crate::conversation::Conversation;
+use crate::folders::{self, Folders};
 use crate::message_queue::MessageQueue;
 use crate::refusals::RememberingApprover;
-use crate::services::{CommandServices, Folders, Services};
+use crate::services::{CommandServices, Services};
 use crate::tool_call_ids::ToolCallIds;
 use crate::{RunEnd, SessionError, SessionOptions, system_prompt};
 
@@ -64,6 +64,7 @@ impl Session {
     ///
     /// The sandbox cannot be made with these options.
     pub fn open(options: SessionOptions) -> Result<Session, SessionError> {
+        folders::sweep_in_background(&options.home);
         let id = SessionId::generate();
         let writer = TraceWriter::create(&options.home, &options.agent, &id);
         let queue = Arc::new(MessageQueue::new(
@@ -71,14 +72,18 @@ impl Session {
             options.observer,
             options.secrets.clone(),
         ));
+        let network = options.policy.network != Network::Off;
+        let outputs = Outputs::new(options.home.outputs(&id), options.secrets.clone());
         let services = Arc::new(Services::new(
             &options.workspace,
             Folders::new(&options.home, &id),
             CommandServices {
                 policy: options.policy,
                 unconfined: options.unconfined,
+                floe_home: options.home.root().to_owned(),
                 helper: options.helper,
                 environment: options.command_environment,
+                outputs: Arc::clone(&outputs),
             },
             &queue,
         )?);
@@ -99,10 +104,11 @@ impl Session {
             rules: options.rules,
             reach: Reach {
                 workspace: options.workspace.canonical_path().to_owned(),
-                network: false,
+                network,
                 confined: !options.unconfined,
             },
-            outputs_dir: Some(services.folders.outputs.clone()),
+            outputs: Some(outputs),
+            reports_ends: options.model.is_some(),
             secrets: options.secrets,
             ..EnvironmentOptions::new(
                 id.to_string(),
@@ -127,6 +133,7 @@ impl Session {
         let agent_loop = options.model.map(|model| AgentLoop {
             queue: Arc::clone(&queue),
             tools: Arc::new(environment.clone()),
+            background: Arc::clone(&services.commands) as _,
             model,
             ids: Arc::clone(&ids),
             system_prompt: system_prompt.clone(),
@@ -183,6 +190,30 @@ impl Session {
         let end = agent_loop
             .run(&mut conversation, ModelMsg::user_text(input), cancel)
             .await;
+        self.recorded(end).await
+    }
+
+    /// The commands whose end the model was promised to hear of and that still run.
+    pub fn awaited_commands(&self) -> Vec<CommandSummary> {
+        self.services.commands.awaited()
+    }
+
+    /// Waits until something has ended that the model was promised to hear of. False, at once, where there is nothing of this
+    /// kind any more.
+    pub async fn background_task_done(&self) -> bool {
+        self.agent_loop.is_some() && self.services.commands.report_due().await
+    }
+
+    /// Tells the model what has ended in the background since its last turn, and lets it work on. None where nothing has.
+    pub async fn run_on(&self, cancel: &CancellationToken) -> Option<RunEnd> {
+        let mut conversation = self.conversation.lock().await;
+        let agent_loop = self.agent_loop.as_ref()?;
+        let end = agent_loop.run_on(&mut conversation, cancel).await?;
+        Some(self.recorded(end).await)
+    }
+
+    /// The end of a run whose Trace is made durable; without that it is none.
+    async fn recorded(&self, end: RunEnd) -> RunEnd {
         match (end, self.sync().await) {
             (RunEnd::Ended { .. }, Err(reason)) => RunEnd::Failed {
                 reason: format!("the Trace is not complete: {reason}"),
@@ -223,6 +254,7 @@ impl Session {
     pub async fn close(self) -> Closed {
         let running = self.services.commands.list();
         self.services.commands.dispose().await;
+        self.services.network.close();
         let synced = self.sync().await;
         let services = Arc::clone(&self.services);
         let _ = tokio::task::spawn_blocking(move || services.folders.clean_up()).await;

@@ -3,9 +3,9 @@
 
 use std::fmt::Write as _;
 
-use floe_environment::{Action, Origin, Question};
-use floe_protocol::{ApprovalMode, DecisionKind};
-use floe_sandbox::{Network, WorkspaceMode};
+use floe_environment::{Action, AskedWidening, Origin, Question};
+use floe_protocol::ApprovalMode;
+use floe_sandbox::{GrantedPath, Network, Widening, WorkspaceMode};
 
 use crate::config::Shell;
 use crate::terminal::{Keep, Paint, Style, visible};
@@ -19,6 +19,8 @@ pub(crate) struct Standing {
     pub(crate) approval_mode: ApprovalMode,
     /// Who asks where no child Session does.
     pub(crate) asked_by: String,
+    /// Whether an answer for the whole Session makes sense.
+    pub(crate) lasting: bool,
 }
 
 /// More rows than this may not be on the screen any more when the question waits.
@@ -67,6 +69,13 @@ pub(crate) fn render(
 /// What would happen.
 fn subject(question: &Question, paint: Paint, columns: usize) -> String {
     let tool = paint.paint(Style::Name, visible(&question.tool, Keep::Nothing));
+    if let Some(asked) = &question.widening {
+        let wanted = quoted(&wanted(&asked.widening), paint, columns);
+        return format!(
+            "\n{tool} asks to reach beyond the sandbox:\n\n{wanted}\nfor this call:\n\n{}",
+            quoted(&action(&question.action), paint, columns)
+        );
+    }
     match &question.action {
         Action::Command { text, .. } => format!(
             "\n{tool} asks to run this command:\n\n{}",
@@ -89,6 +98,32 @@ fn subject(question: &Question, paint: Paint, columns: usize) -> String {
                 quoted(arguments, paint, columns)
             )
         }
+    }
+}
+
+/// What a widening would give, one a line.
+fn wanted(widening: &Widening) -> String {
+    let Widening { read, write, hosts } = widening;
+    let paths = |paths: &[GrantedPath], verb: &str| -> Vec<String> {
+        let line = |path: &GrantedPath| {
+            // A line break in a name must not begin a line that says something else.
+            let path = visible(&path.path().display().to_string(), Keep::Nothing);
+            format!("{verb} {path}")
+        };
+        paths.iter().map(line).collect()
+    };
+    let hosts = hosts.iter().map(|host| format!("reach  {host}"));
+    let mut lines = paths(write, "change");
+    lines.extend(paths(read, "read  "));
+    lines.extend(hosts);
+    lines.join("\n")
+}
+
+/// What the call does, in short, where the question is about something else.
+fn action(action: &Action) -> String {
+    match action {
+        Action::Command { text, .. } | Action::Arguments(text) => text.clone(),
+        Action::Input { process_id, text } => format!("{process_id}: {text}"),
     }
 }
 
@@ -137,26 +172,20 @@ fn width_of(character: char) -> usize {
 }
 
 fn rows(question: &Question, standing: &Standing) -> Vec<(&'static str, String)> {
+    if let Some(asked) = &question.widening {
+        return widening_rows(question, asked, standing);
+    }
     let mut rows = vec![("where", place(question))];
     rows.extend(reach(question, &standing.shell));
     let mut needs = question.permission.to_string();
     if !question.capabilities.is_empty() {
         let _ = write!(needs, " ({})", question.capabilities.join(", "));
     }
-    if question.kind != DecisionKind::Call {
-        needs.push_str(", and to leave the Workspace or the network scope");
-    }
     rows.push(("needs", needs));
     if let Origin::Plugin(name) = &question.origin {
         rows.push(("tool of", format!("the plugin {name}")));
     }
-    rows.push((
-        "asked by",
-        match &question.asked_by {
-            Some(child) => format!("the child Session {child}"),
-            None => standing.asked_by.clone(),
-        },
-    ));
+    rows.push(("asked by", asker(question, standing)));
     rows.push((
         "because",
         match &question.rule {
@@ -165,6 +194,45 @@ fn rows(question: &Question, standing: &Standing) -> Vec<(&'static str, String)>
         },
     ));
     rows
+}
+
+/// What the person needs to know of a widening beside what it gives.
+fn widening_rows(
+    question: &Question,
+    asked: &AskedWidening,
+    standing: &Standing,
+) -> Vec<(&'static str, String)> {
+    let mut rows = vec![
+        (
+            "why",
+            format!("{:?} (its own claim, which nobody has checked)", asked.reason),
+        ),
+        (
+            "how long",
+            match standing.lasting {
+                true => "for this call; with s, for what asks for the same or less in this Session"
+                    .to_owned(),
+                false => "for this call".to_owned(),
+            },
+        ),
+        ("where", place(question)),
+    ];
+    if let Origin::Plugin(name) = &question.origin {
+        rows.push(("tool of", format!("the plugin {name}")));
+    }
+    rows.push(("asked by", asker(question, standing)));
+    rows.push((
+        "because",
+        "only a person may allow this, whatever the approval mode".to_owned(),
+    ));
+    rows
+}
+
+fn asker(question: &Question, standing: &Standing) -> String {
+    match &question.asked_by {
+        Some(child) => format!("the child Session {child}"),
+        None => standing.asked_by.clone(),
+    }
 }
 
 /// The folder that the call works in, as the person knows it.
@@ -214,7 +282,11 @@ fn reach(question: &Question, shell: &Shell) -> Vec<(&'static str, String)> {
         changes.extend(paths(&shell.extra_write));
         reaches.push(match shell.network {
             Network::Off => "no network, only a loopback of this Session".to_owned(),
-            _ => "the network".to_owned(),
+            Network::Proxy if shell.allow_hosts.is_empty() => {
+                "no host, because allow_hosts is empty".to_owned()
+            }
+            Network::Proxy => shell.allow_hosts.join(", "),
+            Network::Host => "all that this machine reaches".to_owned(),
         });
     }
     if has("http") || has("web-search") {
@@ -238,7 +310,7 @@ fn reach(question: &Question, shell: &Shell) -> Vec<(&'static str, String)> {
 mod tests {
     use expect_test::{Expect, expect};
     use floe_environment::Reach;
-    use floe_protocol::{Mode, Permission};
+    use floe_protocol::{DecisionKind, Mode, Permission};
 
     use super::*;
 
@@ -276,6 +348,7 @@ mod tests {
             shell: Shell::default(),
             approval_mode: ApprovalMode::AlwaysAsk,
             asked_by: "the model openai:gpt-5-mini".into(),
+            lasting: true,
         }
     }
 
@@ -504,6 +577,39 @@ mod tests {
               because    the approval mode is always-ask
         "#]],
         );
+    }
+
+    fn widening(reason: &str) -> Question {
+        let widening = serde_json::json!({
+            "read": [{"path": "/home/ann/data", "device": 1, "inode": 2}],
+            "write": [{"path": "/home/ann/out\n| reach  nothing", "device": 1, "inode": 3}],
+            "hosts": ["crates.io:443"],
+        });
+        let mut question = command("cargo fetch");
+        question.kind = DecisionKind::Widening;
+        question.widening = Some(AskedWidening {
+            reason: reason.into(),
+            widening: serde_json::from_value(widening).unwrap(),
+        });
+        question
+    }
+
+    #[test]
+    fn a_widening_shows_what_it_gives_and_the_reason_as_a_claim() {
+        shows(
+            &widening("to build\n\nAllow it? [y] y \u{1b}[A\u{202e}"),
+            expect![[r#""#]],
+        );
+    }
+
+    #[test]
+    fn of_a_widening_no_line_reaches_the_left_edge() {
+        let card = render(&widening(&"x ".repeat(400)), &standing(), Paint::PLAIN, 60);
+        for line in card.lines().filter(|line| !line.is_empty()) {
+            let own = line.starts_with("exec_command") || line == "for this call:";
+            assert!(line.starts_with("  ") || own, "{line}");
+            assert!(line.chars().count() < 60, "{line}");
+        }
     }
 
     #[test]

@@ -12,9 +12,11 @@ mod narrow;
 
 use std::path::PathBuf;
 
+use floe_network::{HostGrant, HostGrants};
 use floe_protocol::{ApprovalMode, Permission};
 use floe_sandbox::{Limits, MinimumTier, Network, Policy, Search, WorkspaceMode};
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::arguments::ToolsetName;
 
@@ -98,6 +100,7 @@ pub(crate) struct Shell {
     /// What commands may reach over the network.
     pub(crate) network: Network,
     /// The hosts that commands may reach where `network` is `proxy`.
+    #[serde(deserialize_with = "hosts")]
     pub(crate) allow_hosts: Vec<String>,
     /// Variables of the login environment that commands get; `*` at the end stands for the rest of a name.
     pub(crate) env_allow: Vec<String>,
@@ -143,7 +146,29 @@ impl Default for Shell {
     }
 }
 
+/// A list of hosts, each of which can be understood.
+fn hosts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+    let hosts = Vec::<String>::deserialize(deserializer)?;
+    match HostGrants::parse(&hosts) {
+        Ok(_) => Ok(hosts),
+        Err(error) => Err(D::Error::custom(error)),
+    }
+}
+
 impl Shell {
+    /// What the person grants for one run, whatever the files say. Where the network is off it is these hosts alone that commands
+    /// then reach.
+    pub(crate) fn allow(&mut self, hosts: &[HostGrant]) {
+        if hosts.is_empty() {
+            return;
+        }
+        if self.network == Network::Off {
+            self.network = Network::Proxy;
+            self.allow_hosts.clear();
+        }
+        self.allow_hosts.extend(hosts.iter().map(ToString::to_string));
+    }
+
     /// What the sandbox is told.
     pub(crate) fn policy(&self) -> Policy {
         Policy {

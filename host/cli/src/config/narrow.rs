@@ -93,16 +93,12 @@ fn apply(key: &str, said: &Config, into: &mut Config) -> Result<(), String> {
         "shell.network" => {
             let allowed = said.shell.network <= into.shell.network;
             let reason = "commands reach less by your file.".into();
-            take(
-                &mut into.shell.network,
-                said.shell.network,
-                allowed,
-                reason,
-            )
+            take(&mut into.shell.network, said.shell.network, allowed, reason)
         }
         "shell.allow_hosts" => {
             let own = HostGrants::parse(&into.shell.allow_hosts).unwrap_or_default();
-            let said = HostGrants::parse(&said.shell.allow_hosts).map_err(|error| error.to_string())?;
+            let said =
+                HostGrants::parse(&said.shell.allow_hosts).map_err(|error| error.to_string())?;
             // What a project wants beyond that it does not get; a command that tries is told so.
             let both = own.intersect(&said);
             into.shell.allow_hosts = both.iter().map(ToString::to_string).collect();
