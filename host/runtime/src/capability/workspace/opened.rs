@@ -90,12 +90,68 @@ impl Workspace for OpenedWorkspace {
         .await
     }
 
-    /// Walks come with the tools that search.
-    async fn open_walk(&self, _options: WalkOptions) -> Result<Box<dyn Walk>, Failure> {
-        Err(
-            Failure::new("unsupported", "this host does not walk the Workspace yet")
-                .with_hint("list one directory after the other"),
-        )
+    async fn open_walk(&self, options: WalkOptions) -> Result<Box<dyn Walk>, Failure> {
+        self.read(move |root| {
+            let path = options.root.clone();
+            let walk = root
+                .walk(walk_options(options))
+                .map_err(with_names(root, &path))?;
+            Ok(Box::new(OpenedWalk(Some(walk))) as Box<dyn Walk>)
+        })
+        .await
+    }
+}
+
+/// A walk under way; it is elsewhere while a thread waits for its next portion.
+struct OpenedWalk(Option<floe_workspace::Walk>);
+
+impl OpenedWalk {
+    /// Does something that blocks. Where the caller does not wait for it, the walk is over.
+    async fn next<T: Send + 'static>(
+        &mut self,
+        work: impl FnOnce(&mut floe_workspace::Walk) -> Result<T, WorkspaceError> + Send + 'static,
+    ) -> Result<T, Failure> {
+        let mut walk = self.0.take().ok_or_else(Failure::internal)?;
+        let done = tokio::task::spawn_blocking(move || {
+            let done = work(&mut walk);
+            (walk, done)
+        });
+        let (walk, done) = done.await.map_err(|_panicked| Failure::internal())?;
+        self.0 = Some(walk);
+        done.map_err(failure)
+    }
+}
+
+#[async_trait]
+impl Walk for OpenedWalk {
+    async fn next_entries(&mut self, max: u32) -> Result<Vec<Entry>, Failure> {
+        let entries = self
+            .next(move |walk| walk.next_entries(max as usize))
+            .await?;
+        Ok(entries.into_iter().map(entry).collect())
+    }
+
+    async fn next_files(&mut self, max_bytes: u32) -> Result<FileBatch, Failure> {
+        let batch = self
+            .next(move |walk| walk.next_files(max_bytes as usize))
+            .await?;
+        Ok(FileBatch {
+            data: batch.data,
+            files: batch.files.into_iter().map(slice).collect(),
+        })
+    }
+}
+
+fn walk_options(options: WalkOptions) -> floe_workspace::WalkOptions {
+    floe_workspace::WalkOptions {
+        root: options.root,
+        include: options.include_globs,
+        exclude: options.exclude_globs,
+        respect_ignore: options.respect_ignore,
+        hidden: options.hidden,
+        max_depth: options.max_depth,
+        max_file_size: options.max_file_size,
+        containing: options.containing,
     }
 }
 
@@ -186,6 +242,37 @@ mod tests {
         let batch = workspace.read_batch(&paths, 1024).await.unwrap();
         assert_eq!(batch.data, b"contents");
         assert_eq!(batch.files[1].failure.as_ref().unwrap().code, "not-found");
+    }
+
+    #[tokio::test]
+    async fn a_walk_gives_entries_or_contents_and_can_be_left_under_way() {
+        let (_folder, workspace) = opened(&["a.txt", "b.txt"]);
+        let options = || WalkOptions {
+            root: String::new(),
+            include_globs: vec!["b*".into()],
+            exclude_globs: Vec::new(),
+            respect_ignore: true,
+            hidden: false,
+            max_depth: None,
+            max_file_size: None,
+            containing: vec![b"tent".to_vec()],
+        };
+        let mut walk = workspace.open_walk(options()).await.unwrap();
+        assert_eq!(walk.next_entries(9).await.unwrap()[0].path, "b.txt");
+        assert!(walk.next_entries(9).await.unwrap().is_empty());
+        let mut walk = workspace.open_walk(options()).await.unwrap();
+        let batch = walk.next_files(9).await.unwrap();
+        assert_eq!(
+            (batch.data.as_slice(), batch.files.len()),
+            (&b"contents"[..], 1)
+        );
+        assert!(walk.next_files(9).await.unwrap().files.is_empty());
+        let missing = WalkOptions {
+            root: "a.tx".into(),
+            ..options()
+        };
+        let failure = workspace.open_walk(missing).await.err().unwrap();
+        assert_eq!(failure.hint.as_deref(), Some("Did you mean \"a.txt\"?"));
     }
 
     #[tokio::test]
