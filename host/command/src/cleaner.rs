@@ -3,8 +3,9 @@
 //! changes nothing.
 //!
 //! What is removed: CSI, OSC (ended by BEL or ST), DCS, SOS, PM, APC (ended by ST), the shorter escapes, and the C1
-//! controls U+0080 to U+009F, of which U+009B starts a CSI. A sequence that is not ended stops at the end of its line
-//! or at a length bound, so that no program can hide the rest of its output by accident. All other characters pass.
+//! controls U+0080 to U+009F, with the sequence that one of them starts as ESC and its counterpart do. A sequence that is
+//! not ended stops at the end of its line or at a length bound, so that no program can hide the rest of its output by
+//! accident. All other characters pass.
 //!
 //! The carriage return. One that LF follows is part of the line's end and stays (several in a row count as one); any
 //! other drops the text before it on its line. So a line can be given away only when it is complete, and an unfinished
@@ -121,8 +122,8 @@ impl Cleaner {
     fn outside_sequence(&mut self, character: char, out: &mut String) {
         match character {
             ESC => self.escape = Escape::Started,
-            '\u{9B}' => self.escape = Escape::Control(0),
-            '\0' | '\u{80}'..='\u{9F}' => {}
+            '\0' => {}
+            '\u{80}'..='\u{9F}' => self.escape = after_c1(character),
             '\r' => self.line.carriage_return(),
             _ => self.line.text(character.encode_utf8(&mut [0; 4]), out),
         }
@@ -145,6 +146,12 @@ fn after_escape(character: char) -> Option<Escape> {
         '0'..='~' => Some(Escape::None),
         _ => None,
     }
+}
+
+/// The state after a C1 control: that after ESC and its counterpart where they start a sequence; else it stands alone.
+fn after_c1(character: char) -> Escape {
+    let counterpart = char::from_u32(u32::from(character) - 0x40).and_then(after_escape);
+    counterpart.unwrap_or_default()
 }
 
 /// NUL, CR, ESC, or the first byte of U+0080 to U+00BF.

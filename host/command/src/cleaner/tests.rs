@@ -47,7 +47,13 @@ fn control_sequences_and_nul_are_removed() {
         ("\u{1B}(Bx\u{1B}7\u{1B}8\u{1B}=\u{1B}>\u{1B}cy", "xy"),
         ("\u{9B}31mx", "x"),
         ("a\0b\0", "ab"),
-        ("a\u{84}b\u{9D}c", "abc"),
+        ("\u{9D}0;title\u{7}x", "x"),
+        ("\u{9D}52;c;aGk=\u{9C}x", "x"),
+        (
+            "\u{90}1;2qdata\u{1B}\\x\u{98}sos\u{9C}y\u{9E}pm\u{9C}\u{9F}apc\u{9C}z",
+            "xyz",
+        ),
+        ("a\u{84}b\u{85}c\u{9C}d", "abcd"),
     ];
     for (given, wanted) in cases {
         assert_eq!(clean(given), wanted, "{given:?}");
