@@ -5,6 +5,7 @@ use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use rustix::io::Errno;
 use tokio::net::unix::pipe::Receiver;
 use tokio::sync::Notify;
 use tokio::time::Instant;
@@ -124,12 +125,7 @@ impl Output {
     fn read_once(&self, source: &Source) -> io::Result<usize> {
         let mut state = self.state();
         let mut buffer = [0; READ_SIZE];
-        let length = loop {
-            match rustix::io::read(&source.descriptor, &mut buffer) {
-                Err(rustix::io::Errno::INTR) => {}
-                result => break result?,
-            }
-        };
+        let length = persistently(|| rustix::io::read(&source.descriptor, &mut buffer))?;
         if length > 0 {
             if let Some(recording) = &self.recording {
                 recording.bytes(&buffer[..length]);
@@ -190,6 +186,19 @@ impl Output {
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Reads once, whatever interrupts it. A terminal without users answers EIO, but the kernel looks for bytes first and for
+/// users after: what the last user wrote in between is there when it is asked again.
+fn persistently(mut read: impl FnMut() -> Result<usize, Errno>) -> Result<usize, Errno> {
+    let mut without_users = false;
+    loop {
+        match read() {
+            Err(Errno::INTR) => {}
+            Err(Errno::IO) if !without_users => without_users = true,
+            result => return result,
+        }
     }
 }
 
@@ -266,4 +275,37 @@ impl State {
 pub(crate) fn deadline_after(wait: Duration) -> Instant {
     const YEAR: Duration = Duration::from_secs(365 * 24 * 3600);
     Instant::now() + wait.min(YEAR)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answer(answers: &[Result<usize, Errno>]) -> (Result<usize, Errno>, usize) {
+        let mut asked = 0;
+        let answer = persistently(|| {
+            asked += 1;
+            answers[asked - 1]
+        });
+        (answer, asked)
+    }
+
+    #[test]
+    fn what_the_last_user_of_a_terminal_wrote_while_the_kernel_looked_away_is_read() {
+        assert_eq!(answer(&[Err(Errno::IO), Ok(5)]), (Ok(5), 2));
+        assert_eq!(
+            answer(&[Err(Errno::IO), Err(Errno::INTR), Ok(5)]),
+            (Ok(5), 3)
+        );
+        assert_eq!(
+            answer(&[Err(Errno::IO), Err(Errno::IO)]),
+            (Err(Errno::IO), 2)
+        );
+    }
+
+    #[test]
+    fn an_interrupted_read_is_repeated_and_any_other_answer_holds() {
+        assert_eq!(answer(&[Err(Errno::INTR), Ok(0)]), (Ok(0), 2));
+        assert_eq!(answer(&[Err(Errno::AGAIN)]), (Err(Errno::AGAIN), 1));
+    }
 }
