@@ -448,7 +448,7 @@ async fn head_tail_of_ten() -> Door {
         let mut exec = registry.get("exec_command").unwrap().definition.clone();
         exec.max_output_length = 10;
         options.selection = Selection::Entries(vec![exec]);
-        options.outputs_dir = None;
+        options.outputs = None;
     })
     .await
 }

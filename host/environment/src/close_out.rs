@@ -5,8 +5,10 @@
 //! empty, and it never decides anything: whether the call was interrupted or timed out is told to it.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use floe_protocol::{Facts, StopReason, Truncation};
+use floe_runtime::capability::commands::Recording;
 
 use crate::cut::{Cut, Rest};
 use crate::secrets::Secrets;
@@ -21,6 +23,8 @@ pub(crate) const UNCONFINED: &str = "[UNCONFINED: ran without the sandbox]";
 
 /// Keeps the whole of an output that is cut. The first text arrives when the output goes over its budget.
 pub(crate) trait KeepWhole: Send {
+    /// The whole is what a command prints, as it came; appending does nothing from here on.
+    fn record(&mut self, recording: Arc<dyn Recording>);
     /// Appends text. A failure is remembered, not reported: it never changes how the call ends.
     fn append(&mut self, text: &str);
     /// Ends the file.
@@ -102,6 +106,8 @@ pub(crate) struct CloseOut {
     at_line_start: bool,
     keeper: Option<Box<dyn KeepWhole>>,
     keeping: bool,
+    /// Where the output so far is the text of a command: the bytes that it was made of.
+    source: Option<Arc<dyn Recording>>,
 }
 
 impl CloseOut {
@@ -117,7 +123,18 @@ impl CloseOut {
             at_line_start: true,
             keeper,
             keeping: false,
+            source: None,
         }
+    }
+
+    /// Whether it is decided what is kept of the whole output: nothing, or what began when it went over its budget.
+    pub(crate) fn is_source_decided(&self) -> bool {
+        self.keeping || self.keeper.is_none()
+    }
+
+    /// All text up to and with the next is that of a command, with these bytes; or is not.
+    pub(crate) fn comes_from(&mut self, source: Option<Arc<dyn Recording>>) {
+        self.source = source;
     }
 
     /// Takes text and returns the part of it that streams now; empty where none does.
@@ -173,8 +190,13 @@ impl CloseOut {
             return;
         }
         if let Some(keeper) = &mut self.keeper {
-            keeper.append(&self.body);
-            keeper.append(self.cut.held_back());
+            match self.source.take() {
+                Some(recording) => keeper.record(recording),
+                None => {
+                    keeper.append(&self.body);
+                    keeper.append(self.cut.held_back());
+                }
+            }
             self.keeping = true;
         }
     }

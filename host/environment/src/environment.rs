@@ -77,7 +77,7 @@ impl Environment {
             pending: Pending::default(),
             allowed: Mutex::default(),
             granted: Mutex::default(),
-            outputs: options.outputs_dir.clone().map(Outputs::new),
+            outputs: options.outputs.clone(),
             line: Line::new(),
             calls: Arc::default(),
             host: Handle::current(),

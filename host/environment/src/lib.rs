@@ -31,6 +31,7 @@ mod registry;
 mod run;
 mod secrets;
 mod toolset;
+mod verbatim;
 mod whole_output;
 
 pub use approval::{Action, Answer, AnswerLater, Approver, AskedWidening, Question, Reach};
@@ -48,3 +49,4 @@ pub use pending::PendingApproval;
 pub use registry::{Origin, RegisteredTool, Registry, RegistryError, ToolBody};
 pub use secrets::Secrets;
 pub use toolset::{ParseToolsetError, Toolset};
+pub use whole_output::{OutputRecorder, Outputs};

@@ -6,11 +6,13 @@ use std::time::{Duration, Instant};
 
 use floe_protocol::{EventMsg, Facts, ModelMsg, OmniMessage, Phase, Role, StopReason};
 use floe_runtime::OutputSink;
+use floe_runtime::capability::commands::Recording;
 
 use crate::close_out::{CloseOut, Ending};
 use crate::gate::{Gate, Refusal};
 use crate::options::MessageSink;
 use crate::secrets::{Redactor, Secrets};
+use crate::verbatim::Verbatim;
 
 /// How often the count of an output that no longer streams is told.
 const PROGRESS: Duration = Duration::from_millis(250);
@@ -159,6 +161,7 @@ struct State {
     /// None once the call has ended.
     close_out: Option<CloseOut>,
     redactor: Redactor,
+    verbatim: Verbatim,
     progress_told: Instant,
 }
 
@@ -172,6 +175,7 @@ impl CallOutput {
             state: Mutex::new(State {
                 close_out: Some(close_out),
                 redactor,
+                verbatim: Verbatim::default(),
                 progress_told: Instant::now(),
             }),
         })
@@ -232,11 +236,16 @@ impl OutputSink for CallOutput {
         let State {
             close_out,
             redactor,
+            verbatim,
             progress_told,
         } = &mut *state;
         let Some(close_out) = close_out else {
             return 0;
         };
+        if !close_out.is_source_decided() {
+            verbatim.wrote(delta.as_bytes());
+            close_out.comes_from(verbatim.recording());
+        }
         let delta = redactor.push(delta);
         let now = close_out.write(&delta);
         if !now.is_empty() {
@@ -260,14 +269,29 @@ impl OutputSink for CallOutput {
         let State {
             close_out,
             redactor,
+            verbatim,
             ..
         } = &mut *state;
         if let Some(close_out) = close_out {
+            if !close_out.is_source_decided() {
+                close_out.comes_from(verbatim.recording());
+            }
             self.write_held(close_out, redactor);
             let now = close_out.dropped(characters);
             if !now.is_empty() {
                 self.frames.delta(&now);
             }
+        }
+    }
+
+    fn handed(&self, recording: &Arc<dyn Recording>, text: &[u8]) {
+        let mut state = self.lock();
+        let undecided = state
+            .close_out
+            .as_ref()
+            .is_some_and(|close_out| !close_out.is_source_decided());
+        if undecided {
+            state.verbatim.handed(recording, text);
         }
     }
 }

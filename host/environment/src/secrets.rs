@@ -3,11 +3,15 @@
 //! recorded. It never decides what a tool may read; it only keeps a value from being repeated.
 
 use std::borrow::Cow;
+use std::io::{self, Read, Write};
 
+use memchr::memmem;
 use serde_json::Value;
 
 /// Characters below which a value is too common to be a secret: `none` as the key of a local server would redact half of all text.
 const SHORTEST: usize = 8;
+/// Bytes that are looked through at a time when a file is copied.
+const COPIED_AT_ONCE: u64 = 256 << 10;
 
 /// The secrets of a host by name.
 #[derive(Clone, Default)]
@@ -96,6 +100,49 @@ impl Secrets {
                 any
             }
             Value::Null | Value::Bool(_) | Value::Number(_) => false,
+        }
+    }
+
+    /// Copies bytes, which may be no text, without secrets. A read is as long as it pleases.
+    pub(crate) fn copy_redacted(
+        &self,
+        mut from: impl Read,
+        into: &mut impl Write,
+    ) -> io::Result<()> {
+        let longest = self.0.first().map_or(0, |secret| secret.value.len());
+        let finders: Vec<_> = self
+            .0
+            .iter()
+            .map(|secret| (memmem::Finder::new(&secret.value), secret))
+            .collect();
+        let mut held = Vec::new();
+        loop {
+            let before = held.len();
+            (&mut from).take(COPIED_AT_ONCE).read_to_end(&mut held)?;
+            let at_end = held.len() == before;
+            let mut rest = &held[..];
+            // Before this nothing can come that changes what is found.
+            let settled = |rest: &[u8]| match at_end {
+                true => rest.len(),
+                false => (rest.len() + 1).saturating_sub(longest),
+            };
+            while let Some((at, secret)) = finders
+                .iter()
+                .filter_map(|(finder, secret)| Some((finder.find(rest)?, secret)))
+                .min_by_key(|(at, _)| *at)
+                .filter(|(at, _)| *at < settled(rest))
+            {
+                into.write_all(&rest[..at])?;
+                into.write_all(secret.shown.as_bytes())?;
+                rest = &rest[at + secret.value.len()..];
+            }
+            let settled = settled(rest).min(rest.len());
+            into.write_all(&rest[..settled])?;
+            let rest = held.len() - rest.len() + settled;
+            held.drain(..rest);
+            if at_end {
+                return Ok(());
+            }
         }
     }
 

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{ApprovalDecision, StopReason};
+use crate::{ApprovalDecision, BackgroundTask, StopReason};
 
 /// Tokens of one request, or of a Session so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -75,6 +75,8 @@ pub enum EventMsg {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         hash: Option<String>,
     },
+    /// Work that a call left in the background has ended, and nobody had read that by then.
+    BackgroundTaskDone(BackgroundTask),
     /// How much a call whose output no longer streams has produced. Streamed, never recorded.
     ToolProgress {
         /// The call.

@@ -2,6 +2,7 @@
 //! of `FLOE_HOME`, and how a text of others is made safe to show. Plain types with serde; this crate never touches a file, a socket or a clock other than to stamp a message.
 
 mod approval;
+mod background;
 mod event;
 mod home;
 mod ids;
@@ -15,6 +16,7 @@ mod visible;
 pub use approval::{
     ApprovalDecision, ApprovalMode, DecidedBy, Decision, DecisionKind, Reached, Scope,
 };
+pub use background::{BackgroundKind, BackgroundTask};
 pub use event::{EventMsg, TokenCount};
 pub use home::Home;
 pub use ids::{AgentId, IdError, SessionId};

@@ -1,10 +1,10 @@
 //! What both sides of a call see: the guest's task writes it, and whoever asked for the call reads it, also when the guest's
 //! task is still dying. Closing it is what makes a call over.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use crate::call::HostFacts;
-use crate::capability::commands::CommandStatus;
+use crate::capability::commands::{CommandSession, CommandStatus};
 use crate::capability::output::{OutputGate, OutputSink};
 use crate::last_words::LastWords;
 
@@ -15,6 +15,8 @@ pub(crate) struct CallRecord {
     /// The end of what the guest wrote to its standard error.
     pub(crate) last_words: LastWords,
     facts: Mutex<HostFacts>,
+    /// The commands that the guest has started.
+    started: Mutex<Vec<Weak<dyn CommandSession>>>,
 }
 
 impl CallRecord {
@@ -23,6 +25,21 @@ impl CallRecord {
             output: OutputGate::new(sink),
             last_words: LastWords::default(),
             facts: Mutex::default(),
+            started: Mutex::default(),
+        }
+    }
+
+    /// The guest has started a command.
+    pub(crate) fn started(&self, session: &Arc<dyn CommandSession>) {
+        let mut started = self.started.lock().unwrap_or_else(PoisonError::into_inner);
+        started.push(Arc::downgrade(session));
+    }
+
+    /// Ends gently what the guest has started and not kept. Must come before the guest's handles go, which end it at once.
+    pub(crate) fn terminate_commands(&self) {
+        let started = self.started.lock().unwrap_or_else(PoisonError::into_inner);
+        for session in started.iter().filter_map(Weak::upgrade) {
+            session.terminate();
         }
     }
 

@@ -313,15 +313,20 @@ impl Runtime {
             memory_bytes: entry.limits.memory_bytes,
         };
         let guest = self.guest(pre, setup, entry.limits.host_call_fuel, work);
-        let guest = AbortOnDropHandle::new(self.0.executor.spawn(guest));
+        let mut guest = AbortOnDropHandle::new(self.0.executor.spawn(guest));
         let exit = tokio::select! {
             biased;
             () = entry.cancel.cancelled() => Exit::Cancelled,
             () = self.time_is_up(deadline) => Exit::DeadlineExceeded,
-            ended = guest => ended.unwrap_or_else(|_panicked| {
+            ended = &mut guest => ended.unwrap_or_else(|_panicked| {
                 Exit::Trapped("the host failed while it ran the tool".to_owned())
             }),
         };
+        if matches!(exit, Exit::Cancelled | Exit::DeadlineExceeded) {
+            // The guest, and with it its hold on its commands, dies behind this.
+            record.terminate_commands();
+        }
+        drop(guest);
         (exit, record)
     }
 

@@ -18,6 +18,7 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use crate::RunEnd;
+use crate::background::{self, Background};
 use crate::conversation::Conversation;
 use crate::message_queue::MessageQueue;
 use crate::refusals::Refusals;
@@ -33,6 +34,7 @@ const ABORTED_BY_USER: &str = "aborted by user";
 pub(crate) struct AgentLoop {
     pub(crate) queue: Arc<MessageQueue>,
     pub(crate) tools: Arc<dyn Tools>,
+    pub(crate) background: Arc<dyn Background>,
     pub(crate) model: Arc<dyn ModelDriver>,
     pub(crate) ids: Arc<Mutex<ToolCallIds>>,
     pub(crate) system_prompt: String,
@@ -56,8 +58,33 @@ impl AgentLoop {
         input: ModelMsg,
         cancel: &CancellationToken,
     ) -> RunEnd {
+        // What ended meanwhile stands before what the person says now, for the model as in the Trace.
+        let mut new = self.reports();
         self.queue.record(&OmniMessage::model(input.clone()));
-        let mut input = conversation.take_input(input);
+        new.push(input);
+        self.work(conversation, new, cancel).await
+    }
+
+    /// Lets the model work on what has ended in the background; none where nothing has that it was not told of.
+    pub(crate) async fn run_on(
+        &self,
+        conversation: &mut Conversation,
+        cancel: &CancellationToken,
+    ) -> Option<RunEnd> {
+        let new = self.reports();
+        if new.is_empty() {
+            return None;
+        }
+        Some(self.work(conversation, new, cancel).await)
+    }
+
+    async fn work(
+        &self,
+        conversation: &mut Conversation,
+        new: Vec<ModelMsg>,
+        cancel: &CancellationToken,
+    ) -> RunEnd {
+        let mut input = conversation.take_input(new);
         let mut refusals = Refusals::default();
         let mut turns = 0;
         loop {
@@ -72,7 +99,12 @@ impl AgentLoop {
             turns += 1;
             self.announce_tools(conversation);
             match self.turn(conversation, input, cancel).await {
-                Turn::Ended { text } => return RunEnd::Ended { text },
+                Turn::Ended { text } => {
+                    input = self.reports();
+                    if input.is_empty() {
+                        return RunEnd::Ended { text };
+                    }
+                }
                 Turn::Called { answered } => {
                     let refused = answered
                         .iter()
@@ -80,6 +112,7 @@ impl AgentLoop {
                         .map(|answered| answered.call.name.clone())
                         .next();
                     input = answered.into_iter().map(output_message).collect();
+                    input.extend(self.reports());
                     if let Some(tool) = refused {
                         conversation.carry_over(input);
                         return self.abort(
@@ -95,6 +128,15 @@ impl AgentLoop {
                 }
             }
         }
+    }
+
+    /// What has ended in the background since the last time, for the model. Recorded as it is given.
+    fn reports(&self) -> Vec<ModelMsg> {
+        self.background
+            .take_done()
+            .iter()
+            .map(|task| self.queue.emit_for_model(background::report(task)))
+            .collect()
     }
 
     /// Makes the Trace durable. What cannot be written is known to the queue, which tells it and keeps stronger tools from running.

@@ -38,9 +38,9 @@ impl Conversation {
     }
 
     /// The input of a run: what was carried over, then what is new.
-    pub(crate) fn take_input(&mut self, new: ModelMsg) -> Vec<ModelMsg> {
+    pub(crate) fn take_input(&mut self, new: Vec<ModelMsg>) -> Vec<ModelMsg> {
         let mut input = std::mem::take(&mut self.carry_over);
-        input.push(new);
+        input.extend(new);
         input
     }
 }

@@ -73,6 +73,20 @@ impl MessageQueue {
         }
     }
 
+    /// Records and shows a message that the model is to read, and gives it back as it was recorded.
+    pub(crate) fn emit_for_model(&self, message: ModelMsg) -> ModelMsg {
+        let message = self
+            .without_secrets(Cow::Owned(OmniMessage::model(message)))
+            .into_owned();
+        let mut record = self.lock();
+        self.append(&mut record, &message);
+        self.observer.message(&message);
+        match message.body {
+            Body::ModelMsg(message) => message,
+            Body::SessionMeta(_) | Body::EventMsg(_) => unreachable!("it was one for the model"),
+        }
+    }
+
     /// A message without secrets. The fragments of an output are passed over: the Environment took the secrets out where the text
     /// entered, wherever fragments part them.
     fn without_secrets<'message>(

@@ -207,6 +207,10 @@ fn event(event: &EventMsg) -> (&'static str, String) {
         EventMsg::ToolProgress { characters, .. } => {
             ("tool_progress", format!("{characters} characters"))
         }
+        EventMsg::BackgroundTaskDone(task) => (
+            "background_task_done",
+            format!("{} `{}`: {}", task.id, task.label, task.detail),
+        ),
         EventMsg::Warning { code, message } => ("warning", format!("{code}: {message}")),
         EventMsg::TraceHealed { bytes } => (
             "trace_healed",

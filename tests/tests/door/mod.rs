@@ -9,7 +9,7 @@ use std::time::Duration;
 use floe_command::{CommandOptions, CommandSessions};
 use floe_environment::{
     CallFuture, CallSite, Environment, EnvironmentOptions, HostsFactory, MessageSink,
-    RegisteredTool, Registry, Selection, ToolCallOutput, Toolset,
+    OutputRecorder, Outputs, RegisteredTool, Registry, Secrets, Selection, ToolCallOutput, Toolset,
 };
 use floe_protocol::{
     ApprovalDecision, ApprovalMode, Body, EventMsg, ModelMsg, OmniMessage, Phase, StopReason,
@@ -234,6 +234,8 @@ impl Door {
         let mut commands = CommandOptions::new(opened.clone());
         // No login shell of whoever runs the tests.
         commands.environment.person_home = None;
+        let whole = Outputs::new(outputs.clone(), Secrets::default());
+        commands.record = Some(Arc::new(OutputRecorder(whole)));
         let ground = Ground {
             workspace: opened,
             outputs,
@@ -351,7 +353,7 @@ fn environment(
     );
     options.approval_mode = ApprovalMode::AllowAll;
     options.selection = Selection::Toolset(Toolset::All);
-    options.outputs_dir = Some(outputs.to_owned());
+    options.outputs = Some(Outputs::new(outputs.to_owned(), Secrets::default()));
     change(registry, &mut options);
     Environment::new(options)
 }

@@ -60,7 +60,7 @@ impl Yard {
                 options.sink = streams.clone();
                 options.hosts = Arc::new(Apart(Arc::clone(&door.hosts)));
                 // What a flood would leave there is tested with the whole outputs.
-                options.outputs_dir = None;
+                options.outputs = None;
             })
         };
         Yard {

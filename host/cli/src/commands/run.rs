@@ -1,10 +1,12 @@
 //! `floe run`: one input, and the model works with the tools until it is done.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use floe_environment::{Selection, Surface};
 use floe_protocol::{AgentId, OmniMessage};
 use floe_session::{Observer, RunEnd, Session};
+use tokio_util::sync::CancellationToken;
 
 use super::{say_ended_commands, say_trace_fault};
 use crate::arguments::{OutputForm, Run};
@@ -81,9 +83,14 @@ async fn run(
     setup.listen()?;
     let session = Session::open(options).map_err(|error| Fault::usage(error.to_string()))?;
     let id = session.id().clone();
-    let end = session
-        .run(&arguments.message, setup.interrupts.run())
-        .await;
+    let cancel = setup.interrupts.run();
+    let mut end = session.run(&arguments.message, cancel).await;
+    let patience = Duration::from_secs(arguments.background_wait);
+    while matches!(end, RunEnd::Ended { .. })
+        && let Some(next) = run_on(&session, patience, cancel, screen).await
+    {
+        end = next;
+    }
     let closed = session.close().await;
     screen.end_result_line();
     say_end(&end, screen);
@@ -100,6 +107,44 @@ async fn run(
         screen.aside_paint(),
     ));
     Ok(Status::from_code(end.exit_status()))
+}
+
+/// The model has ended its turn, and commands still run of whose end it was promised to hear: waits for the first end, and lets
+/// it work on. None where there is no such command, or none has ended in time.
+async fn run_on(
+    session: &Session,
+    patience: Duration,
+    cancel: &CancellationToken,
+    screen: &Screen,
+) -> Option<RunEnd> {
+    let awaited = session.awaited_commands();
+    if !awaited.is_empty() && !patience.is_zero() {
+        let names: Vec<_> = awaited
+            .iter()
+            .map(|command| format!("`{}`", visible(&command.label, Keep::Nothing)))
+            .collect();
+        screen.end_result_line();
+        screen.aside(&format!(
+            "waiting for {} to end, for {} at most; Ctrl-C ends it",
+            names.join(", "),
+            seconds(patience)
+        ));
+    }
+    tokio::select! {
+        biased;
+        done = tokio::time::timeout(patience, session.background_task_done()) => match done {
+            Ok(true) => session.run_on(cancel).await,
+            Ok(false) | Err(_) => None,
+        },
+        () = cancel.cancelled() => Some(RunEnd::Interrupted),
+    }
+}
+
+fn seconds(time: Duration) -> String {
+    match time.as_secs() {
+        whole if whole % 60 == 0 && whole > 60 => format!("{} minutes", whole / 60),
+        whole => format!("{whole} s"),
+    }
 }
 
 /// The tools: the flag's, else the agent's, else the configuration's.

@@ -72,6 +72,13 @@ pub(super) fn note_event(event: &EventMsg, screen: &Screen) {
             let label = screen.aside_paint().paint(Style::Warning, "warning:");
             screen.aside(&format!("{label} {}", visible(message, Keep::LinesAndTabs)));
         }
+        EventMsg::BackgroundTaskDone(task) => {
+            let (label, detail) = (
+                visible(&task.label, Keep::Nothing),
+                visible(&task.detail, Keep::Nothing),
+            );
+            screen.aside(&format!("`{label}` ({}) has ended: {detail}", task.id));
+        }
         // The model reads that it was denied; only the person can change why.
         EventMsg::ApprovalDecision(decision) if decision.by == DecidedBy::Nobody => {
             let label = screen.aside_paint().paint(Style::Warning, "warning:");

@@ -5,6 +5,7 @@ mod gates;
 mod listing;
 mod order;
 mod running;
+mod widening;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};

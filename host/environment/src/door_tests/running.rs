@@ -174,8 +174,12 @@ async fn a_structured_result_that_does_not_fit_its_schema_is_dropped() {
 #[tokio::test]
 async fn the_whole_of_a_cut_output_is_kept_where_its_line_says() {
     let folder = tempfile::tempdir().unwrap();
-    let open =
-        House::new().open(|options| options.outputs_dir = Some(folder.path().join("outputs")));
+    let open = House::new().open(|options| {
+        options.outputs = Some(Outputs::new(
+            folder.path().join("outputs"),
+            Secrets::default(),
+        ))
+    });
     let text = "é".repeat(20_000);
     let output = open.run("reader", &json!({"text": text}).to_string()).await;
     let facts = output.facts.unwrap();
@@ -230,7 +234,10 @@ async fn a_secret_of_the_host_reaches_neither_the_model_nor_a_message_nor_the_ke
     );
     let open = house.open(|options| {
         options.secrets.insert("OPENAI_API_KEY", KEY);
-        options.outputs_dir = Some(folder.path().to_owned());
+        options.outputs = Some(Outputs::new(
+            folder.path().to_owned(),
+            options.secrets.clone(),
+        ));
     });
     let output = open.run("noisy", "{}").await;
     assert!(
@@ -293,5 +300,45 @@ async fn a_single_call_of_a_command_waits_for_its_end_unless_its_entry_says_how_
         });
         open.run("runs", "{}").await;
         assert_eq!(*seen.lock().unwrap(), Some(expected), "{surface}");
+    }
+}
+
+#[tokio::test]
+async fn of_a_tool_that_passes_a_commands_text_on_the_commands_bytes_are_kept_and_of_others_their_text()
+ {
+    let folder = tempfile::tempdir().unwrap();
+    let outputs = Outputs::new(folder.path().join("outputs"), Secrets::default());
+    let mut house = House::new();
+    for (name, prefix) in [("passes_on", ""), ("reports", "Report: ")] {
+        let recorder = OutputRecorder(Arc::clone(&outputs));
+        let mut tool = definition(name, Permission::None);
+        tool.truncation = Truncation::HeadTail;
+        house.add_body(
+            tool,
+            &[],
+            Ok(Permission::None),
+            None,
+            Box::new(move |request| {
+                let recording = floe_runtime::capability::commands::Record::begin(&recorder);
+                request.output.write(prefix);
+                for _ in 0..4000 {
+                    recording.bytes(b"\x1b[1mline\x1b[0m\n");
+                    request.output.handed(&recording, b"line\n");
+                    request.output.write("line\n");
+                }
+                ToolResult::default()
+            }),
+        );
+    }
+    let open = house.open(|options| options.outputs = Some(Arc::clone(&outputs)));
+    for (tool, kept) in [
+        ("passes_on", "\x1b[1mline\x1b[0m\n".repeat(4000)),
+        ("reports", format!("Report: {}", "line\n".repeat(4000))),
+    ] {
+        let output = open.run(tool, "{}").await;
+        let path = output.facts.unwrap().full_output.unwrap();
+        let name = path.strip_prefix("/floe/outputs/").unwrap();
+        let file = folder.path().join("outputs").join(name);
+        assert_eq!(std::fs::read_to_string(file).unwrap(), kept, "{tool}");
     }
 }

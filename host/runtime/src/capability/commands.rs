@@ -15,6 +15,7 @@ pub use crate::bindings::floe::tool::commands::{
 };
 use crate::capability_set::Capability;
 pub use confined::ConfinedCommands;
+pub use floe_command::{Record, Recording};
 
 /// Starts commands and finds those that run. Runs on the host's runtime.
 #[async_trait]
@@ -62,8 +63,17 @@ pub trait CommandSession: Send + Sync {
         None
     }
 
-    /// Why the host ended it, as a line for the model: what it used too much of.
+    /// What is to be said of its end, as lines for the model: why the host ended it, what it left for others to execute.
     fn end_note(&self) -> Option<String> {
+        None
+    }
+
+    /// Ends it gently, also when it is dropped next: the call that started it was interrupted or ran out of time. Must not block.
+    /// Where it does nothing, the drop that follows ends the command at once.
+    fn terminate(&self) {}
+
+    /// Its bytes as they came, where they are kept.
+    fn recording(&self) -> Option<Arc<dyn Recording>> {
         None
     }
 }
@@ -72,6 +82,18 @@ pub trait CommandSession: Send + Sync {
 pub struct CommandHandle {
     session: Arc<dyn CommandSession>,
     raw_output: bool,
+    /// Its bytes as they came, where the guest gets text.
+    recording: Option<Arc<dyn Recording>>,
+}
+
+impl CommandHandle {
+    fn new(session: Arc<dyn CommandSession>, raw_output: bool) -> CommandHandle {
+        CommandHandle {
+            recording: session.recording().filter(|_| !raw_output),
+            session,
+            raw_output,
+        }
+    }
 }
 
 #[async_trait]
@@ -188,5 +210,9 @@ impl CommandSession for RecordingSession {
     async fn keep(&self, announce_end: bool) -> Result<(), Failure> {
         self.0.requests.record(format!("keep {announce_end}"));
         Ok(())
+    }
+
+    fn terminate(&self) {
+        self.0.requests.record("terminate");
     }
 }

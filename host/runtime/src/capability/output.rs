@@ -4,6 +4,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::Deny;
+use super::commands::Recording;
 use crate::bindings::floe::tool::output as wit;
 use crate::state::CallState;
 
@@ -14,6 +15,10 @@ pub trait OutputSink: Send + Sync {
 
     /// Is told that a ring lost that many characters of a command's output before the tool saw them.
     fn dropped(&self, characters: u64);
+
+    /// Is told, before it is written if it is, of text of a command that the tool was handed, and where the bytes are that it was
+    /// made of. Who does not keep whole outputs has no use for it.
+    fn handed(&self, _recording: &Arc<dyn Recording>, _text: &[u8]) {}
 }
 
 /// The real end of `output`: the sink of one call, until the call is over. After [`OutputGate::close`] returns nothing reaches
@@ -34,6 +39,13 @@ impl OutputGate {
         let sink = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(sink) = sink.as_ref() {
             sink.dropped(characters);
+        }
+    }
+
+    pub(crate) fn handed(&self, recording: &Arc<dyn Recording>, text: &[u8]) {
+        let sink = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(sink) = sink.as_ref() {
+            sink.handed(recording, text);
         }
     }
 

@@ -46,12 +46,12 @@ impl wit::HostCommandSession for CallState {
         let spawned = self
             .ask_host_to_the_end(async move {
                 let session = commands.spawn(spec).await?;
-                Ok(CommandHandle {
-                    session,
-                    raw_output,
-                })
+                Ok(CommandHandle::new(session, raw_output))
             })
             .await;
+        if let Ok(handle) = &spawned {
+            self.record.started(&handle.session);
+        }
         self.hold(spawned)
     }
 
@@ -63,10 +63,7 @@ impl wit::HostCommandSession for CallState {
         let attached = self
             .ask_host_to_the_end(async move {
                 let session = commands.attach(&process_id).await?;
-                Ok(CommandHandle {
-                    session,
-                    raw_output: false,
-                })
+                Ok(CommandHandle::new(session, false))
             })
             .await;
         self.hold(attached)
@@ -82,7 +79,8 @@ impl wit::HostCommandSession for CallState {
         max_bytes: u32,
         wait_ms: u32,
     ) -> wasmtime::Result<Result<OutputBatch, Failure>> {
-        let raw_output = self.table.get(&session)?.raw_output;
+        let handle = self.table.get(&session)?;
+        let (raw_output, recording) = (handle.raw_output, handle.recording.clone());
         let session = self.session(&session)?;
         let wait = Duration::from_millis(wait_ms.into());
         let answer = self
@@ -99,8 +97,17 @@ impl wit::HostCommandSession for CallState {
             if let Some((status, note)) = end {
                 self.record.ended_with(&status, note);
             }
+            if let Some(recording) = &recording {
+                // Also where there is no text, so that what was dropped has a source.
+                self.record.output.handed(recording, &[]);
+            }
             if !raw_output && batch.dropped > 0 {
                 self.record.output.dropped(batch.dropped);
+            }
+            if let Some(recording) = &recording {
+                for chunk in &batch.chunks {
+                    self.record.output.handed(recording, &chunk.data);
+                }
             }
             batch
         }))

@@ -151,10 +151,14 @@ impl CommandSession for Held {
     }
 
     fn end_note(&self) -> Option<String> {
-        match self.0.status() {
+        let stopped = match self.0.status() {
             Status::Stopped(excess) => Some(format!("[command stopped: {excess}]")),
             _ => None,
-        }
+        };
+        let left = self.0.left_behind();
+        let left = left.map(|left| format!("[executed later: {left}]"));
+        let lines: Vec<String> = stopped.into_iter().chain(left).collect();
+        (!lines.is_empty()).then(|| lines.join("\n"))
     }
 }
 

@@ -1,5 +1,6 @@
 //! The loop with a model and tools that do what a test says.
 
+mod background;
 mod interrupts;
 mod ordering;
 mod retries;

@@ -7,9 +7,9 @@ use async_trait::async_trait;
 use floe_environment::{CallOutcome, MessageSink, ToolCallOutput, ToolListing};
 use floe_model::{ModelAnswer, ModelDriver, ModelError, ModelErrorKind, ModelRequest};
 use floe_protocol::{
-    AgentId, ApprovalDecision, ApprovalMode, Body, DecidedBy, Decision, DecisionKind, EventMsg,
-    Home, ModelMsg, OmniMessage, Permission, Phase, Role, Scope, SessionId, SessionMeta,
-    StopReason, TokenCount, ToolCall,
+    AgentId, ApprovalDecision, ApprovalMode, BackgroundKind, BackgroundTask, Body, DecidedBy,
+    Decision, DecisionKind, EventMsg, Home, ModelMsg, OmniMessage, Permission, Phase, Role, Scope,
+    SessionId, SessionMeta, StopReason, TokenCount, ToolCall,
 };
 use floe_trace::TraceWriter;
 use futures_util::FutureExt;
@@ -19,6 +19,7 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use super::super::AgentLoop;
+use crate::background::Background;
 use crate::conversation::Conversation;
 use crate::message_queue::MessageQueue;
 use crate::tools::Tools;
@@ -266,6 +267,30 @@ fn decision(call: &ToolCall, decision: Decision) -> ApprovalDecision {
     }
 }
 
+/// What has ended in the background, as the test says.
+#[derive(Default)]
+pub(super) struct StageBackground(Mutex<Vec<BackgroundTask>>);
+
+impl StageBackground {
+    /// A command of this id has ended well.
+    pub(super) fn end(&self, id: &str) {
+        self.0.lock().unwrap().push(BackgroundTask {
+            kind: BackgroundKind::Command,
+            id: id.into(),
+            label: "make".into(),
+            status: StopReason::Completed,
+            detail: "exit code 0".into(),
+            output: String::new(),
+        });
+    }
+}
+
+impl Background for StageBackground {
+    fn take_done(&self) -> Vec<BackgroundTask> {
+        std::mem::take(&mut self.0.lock().unwrap())
+    }
+}
+
 #[derive(Default)]
 struct Kept(Mutex<Vec<OmniMessage>>);
 
@@ -282,6 +307,7 @@ pub(super) struct Stage {
     queue: Arc<MessageQueue>,
     pub(super) model: Arc<Model>,
     pub(super) executed: Arc<Mutex<Vec<ToolCall>>>,
+    pub(super) background: Arc<StageBackground>,
     pub(super) agent_loop: AgentLoop,
     conversation: tokio::sync::Mutex<Conversation>,
     pub(super) cancel: CancellationToken,
@@ -307,6 +333,7 @@ impl Stage {
             requests: Mutex::default(),
         });
         let executed = Arc::default();
+        let background = Arc::new(StageBackground::default());
         let agent_loop = AgentLoop {
             queue: Arc::clone(&queue),
             tools: Arc::new(StageTools {
@@ -314,6 +341,7 @@ impl Stage {
                 acts: acts.into_iter().collect(),
                 executed: Arc::clone(&executed),
             }),
+            background: Arc::clone(&background) as _,
             model: Arc::clone(&model) as Arc<dyn ModelDriver>,
             ids: Arc::default(),
             system_prompt: "Be good.".into(),
@@ -326,6 +354,7 @@ impl Stage {
             queue,
             model,
             executed,
+            background,
             agent_loop,
             conversation: tokio::sync::Mutex::default(),
             cancel: CancellationToken::new(),
@@ -336,6 +365,13 @@ impl Stage {
         let mut conversation = self.conversation.lock().await;
         self.agent_loop
             .run(&mut conversation, ModelMsg::user_text(input), &self.cancel)
+            .await
+    }
+
+    pub(super) async fn run_on(&self) -> Option<RunEnd> {
+        let mut conversation = self.conversation.lock().await;
+        self.agent_loop
+            .run_on(&mut conversation, &self.cancel)
             .await
     }
 
@@ -387,6 +423,14 @@ fn meta() -> SessionMeta {
 /// A message of the conversation in a few words.
 fn short(message: &ModelMsg) -> String {
     match message {
+        ModelMsg::Text {
+            role: Role::User,
+            text,
+            ..
+        } if text.starts_with("[background_task_done]") => {
+            let id = text.lines().find_map(|line| line.strip_prefix("id: "));
+            format!("done: {}", id.unwrap_or_default())
+        }
         ModelMsg::Text {
             role: Role::User,
             text,
