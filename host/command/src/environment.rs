@@ -144,9 +144,13 @@ impl Base {
         Base { variables, sandbox }
     }
 
-    /// The whole environment of one command: the base, what the call adds, what the sandbox sets, what is hardened;
-    /// later ones win.
-    pub(crate) fn compose(&self, added: &[(String, String)]) -> Result<Variables, CommandError> {
+    /// The whole environment of one command: the base, what the call adds, what the sandbox sets, what leads it to the
+    /// network, what is hardened; later ones win.
+    pub(crate) fn compose(
+        &self,
+        added: &[(String, String)],
+        network: &[(String, String)],
+    ) -> Result<Variables, CommandError> {
         let mut all: BTreeMap<OsString, OsString> = BTreeMap::new();
         for (name, value) in &self.variables {
             check(name, value)?;
@@ -159,6 +163,11 @@ impl Base {
             }
         }
         all.extend(self.sandbox.iter().cloned());
+        all.extend(
+            network
+                .iter()
+                .map(|(name, value)| (name.into(), value.into())),
+        );
         all.extend(HARDENED.map(|(name, value)| (name.into(), value.into())));
         let total: usize = all
             .iter()

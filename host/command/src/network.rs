@@ -26,7 +26,7 @@ pub trait NetworkAccess: Send + Sync + 'static {
 /// What a command is given.
 #[derive(Default)]
 pub struct Pass {
-    /// Variables that lead it through a proxy. They win over those that a call sets.
+    /// Variables that lead it through a proxy. They win over those that a call and the sandbox set, but for the hardened ones.
     pub environment: Vec<(String, String)>,
     /// Dropped when the command has ended.
     pub hold: Option<Box<dyn Any + Send + Sync>>,

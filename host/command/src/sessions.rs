@@ -155,11 +155,10 @@ impl CommandSessions {
         let directory = self.working_directory(spec.working_directory.as_deref())?;
         let base = self.environment.get_or_init(|| self.find_base()).await;
         let pass = self.options.network.admit(&spec.widening.hosts).await?;
-        let added = [&spec.environment[..], &pass.environment].concat();
         let command = ConfinedCommand {
             program: program(&spec)?,
             working_directory: directory,
-            environment: base.compose(&added)?,
+            environment: base.compose(&spec.environment, &pass.environment)?,
             terminal: spec.terminal.then_some(TERMINAL_SIZE),
             workspace: spec.workspace,
             widening: spec.widening.clone(),

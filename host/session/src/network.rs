@@ -116,6 +116,15 @@ fn unusable(error: &io::Error) -> CommandError {
     }
 }
 
+/// Where cargo puts what it downloads: it can only use a home that it can write to, and the person's own, whose packages
+/// commands use as they are, is not such a one. So where cargo's registry may be reached it has a home in the Session's.
+fn cargo_home(granted: &HostGrants) -> Option<(String, String)> {
+    const REGISTRY: [&str; 2] = ["index.crates.io", "static.crates.io"];
+    let registry = HostGrants::parse(&REGISTRY).unwrap_or_default();
+    let reached = granted.covers(&registry);
+    reached.then(|| ("CARGO_HOME".to_owned(), format!("{}/.cargo", Sandbox::HOME)))
+}
+
 #[async_trait]
 impl NetworkAccess for SessionNetwork {
     async fn admit(&self, hosts: &[String]) -> Result<Pass, CommandError> {
@@ -132,9 +141,13 @@ impl NetworkAccess for SessionNetwork {
         if !wanted || !self.serve().await? {
             return Ok(Pass::default());
         }
+        let mut all = self.proxy.grants();
+        all.extend(&own);
         let token = (!own.is_empty()).then(|| self.proxy.admit(&own));
+        let mut environment = self.proxy.environment(token.as_ref());
+        environment.extend(cargo_home(&all));
         Ok(Pass {
-            environment: self.proxy.environment(token.as_ref()),
+            environment,
             hold: token.map(|token| Box::new(token) as _),
         })
     }

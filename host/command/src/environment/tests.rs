@@ -22,7 +22,7 @@ fn compose(login: &[(&str, &str)], added: &[(&str, &str)]) -> BTreeMap<String, S
         Vec::new(),
         &options(),
     );
-    let composed = base.compose(&pairs(added)).unwrap();
+    let composed = base.compose(&pairs(added), &[]).unwrap();
     composed
         .into_iter()
         .map(|(name, value)| (name.into_string().unwrap(), value.into_string().unwrap()))
@@ -114,14 +114,15 @@ fn the_vault_wins_over_the_login_shell_and_the_person_and_the_call_over_the_vaul
     assert_eq!(base.variables["PATH"], "/vault");
     assert_eq!(base.variables["GIT_AUTHOR_NAME"], "Vault");
     assert!(!base.variables.contains_key("BASH_ENV"));
-    let composed = base.compose(&pairs(&[("PATH", "/call")])).unwrap();
+    let composed = base.compose(&pairs(&[("PATH", "/call")]), &[]).unwrap();
     assert!(composed.contains(&("PATH".into(), "/call".into())));
 }
 
 #[test]
 fn what_no_process_can_be_given_is_refused_by_name() {
     let base = Base::new(BTreeMap::new(), Vec::new(), Vec::new(), &options());
-    let refusal = |added: &[(&str, &str)]| base.compose(&pairs(added)).unwrap_err().to_string();
+    let refusal =
+        |added: &[(&str, &str)]| base.compose(&pairs(added), &[]).unwrap_err().to_string();
     assert_eq!(
         refusal(&[("", "x")]),
         "\"\" is no name of an environment variable"
@@ -139,7 +140,7 @@ fn what_no_process_can_be_given_is_refused_by_name() {
     let many: Vec<(String, String)> = (0..20)
         .map(|number| (format!("V{number}"), "x".repeat(100_000)))
         .collect();
-    let error = base.compose(&many).unwrap_err();
+    let error = base.compose(&many, &[]).unwrap_err();
     assert!(
         error.to_string().starts_with("the environment has "),
         "{error}"
