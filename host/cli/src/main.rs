@@ -8,6 +8,7 @@ mod built_in;
 mod commands;
 mod config;
 mod exit;
+mod grants;
 mod home;
 mod model;
 mod rendering;

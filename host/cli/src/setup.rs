@@ -70,11 +70,8 @@ impl Setup {
             asked_by,
             lasting,
         };
-        let person = Person::at_the_terminal(
-            Arc::clone(&self.screen),
-            self.interrupts.clone(),
-            standing,
-        );
+        let person =
+            Person::at_the_terminal(Arc::clone(&self.screen), self.interrupts.clone(), standing);
         let timeout_s = self.config.approvals.timeout_s;
         let mut options = SessionOptions::new(
             self.home.clone(),

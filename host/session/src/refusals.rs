@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use async_trait::async_trait;
 use floe_environment::{Action, Answer, Approver, CallOutcome, Question, ToolCallOutput};
 use floe_protocol::{DecidedBy, StopReason, ToolCall};
+use floe_sandbox::Widening;
 use serde_json::Value;
 
 /// Refusals of one and the same after which the run stops.
@@ -30,22 +31,27 @@ impl Refusals {
         if !is_refusal {
             return false;
         }
-        let count = self.counts.entry(effect(call)).or_default();
-        *count += 1;
-        *count >= ENOUGH
+        let mut enough = false;
+        for effect in effects(call) {
+            let count = self.counts.entry(effect).or_default();
+            *count += 1;
+            enough |= *count >= ENOUGH;
+        }
+        enough
     }
 }
 
-/// What a call would do, as a key: how the arguments are written does not matter, and of a command only what runs and where.
-fn effect(call: &ToolCall) -> String {
+/// What a call would do, as keys: how the arguments are written does not matter, and of a command only what runs and where.
+/// What it wants to reach beyond the sandbox counts by itself as well, whatever it wants that for.
+fn effects(call: &ToolCall) -> Vec<String> {
     let arguments = match serde_json::from_str::<Value>(&call.arguments) {
         Ok(Value::Object(arguments)) => arguments,
-        _ => return format!("{} {}", call.name, call.arguments),
+        _ => return vec![format!("{} {}", call.name, call.arguments)],
     };
     let command = ["cmd", "command"]
         .into_iter()
         .find_map(|name| arguments.get(name)?.as_str());
-    match command {
+    let effect = match command {
         Some(command) => {
             let directory = arguments.get("workdir").and_then(Value::as_str);
             format!(
@@ -58,14 +64,21 @@ fn effect(call: &ToolCall) -> String {
             let sorted: std::collections::BTreeMap<_, _> = arguments.iter().collect();
             format!("{} {sorted:?}", call.name)
         }
-    }
+    };
+    let widening = command.and(arguments.get("widen")).map(|widen| {
+        let lists = ["read", "write", "hosts"].map(|name| widen.get(name));
+        format!("widening {lists:?}")
+    });
+    std::iter::once(effect).chain(widening).collect()
 }
+
+/// What was denied: the tool, what it would have done, and what it wanted for that where the question was about it.
+type Denied = (String, Action, Option<Widening>);
 
 /// Answers for the approver behind it where the same was denied before in this run.
 pub(crate) struct RememberingApprover {
     approver: Arc<dyn Approver>,
-    /// What was denied: the tool, and what it would have done.
-    denied: Mutex<HashSet<(String, Action)>>,
+    denied: Mutex<HashSet<Denied>>,
 }
 
 impl RememberingApprover {
@@ -81,7 +94,7 @@ impl RememberingApprover {
         self.denied().clear();
     }
 
-    fn denied(&self) -> MutexGuard<'_, HashSet<(String, Action)>> {
+    fn denied(&self) -> MutexGuard<'_, HashSet<Denied>> {
         self.denied.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -89,7 +102,14 @@ impl RememberingApprover {
 #[async_trait]
 impl Approver for RememberingApprover {
     async fn decide(&self, question: &Question) -> Answer {
-        let key = (question.tool.clone(), question.action.clone());
+        let key = (
+            question.tool.clone(),
+            question.action.clone(),
+            question
+                .widening
+                .as_ref()
+                .map(|asked| asked.widening.clone()),
+        );
         if self.denied().contains(&key) {
             return Answer::Deny;
         }
@@ -109,7 +129,7 @@ impl Approver for RememberingApprover {
 mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
-    use floe_environment::{Gate, Origin, Reach};
+    use floe_environment::{AskedWidening, Gate, Origin, Reach};
     use floe_protocol::{DecisionKind, Mode, Permission};
 
     use super::*;
@@ -168,11 +188,8 @@ mod tests {
         }
     }
 
-    #[tokio::test]
-    async fn what_was_denied_is_denied_again_without_asking_until_the_next_run() {
-        let person = Arc::new(Counting(AtomicUsize::new(0)));
-        let approver = RememberingApprover::new(Arc::clone(&person) as Arc<dyn Approver>);
-        let mut question = Question {
+    fn question() -> Question {
+        Question {
             session_id: "s".into(),
             tool_call_id: "a".into(),
             tool: "exec_command".into(),
@@ -189,7 +206,14 @@ mod tests {
             asked_by: None,
             rule: None,
             widening: None,
-        };
+        }
+    }
+
+    #[tokio::test]
+    async fn what_was_denied_is_denied_again_without_asking_until_the_next_run() {
+        let person = Arc::new(Counting(AtomicUsize::new(0)));
+        let approver = RememberingApprover::new(Arc::clone(&person) as Arc<dyn Approver>);
+        let mut question = question();
         for _ in 0..3 {
             assert_eq!(approver.decide(&question).await, Answer::Deny);
         }
@@ -200,5 +224,43 @@ mod tests {
         approver.forget();
         approver.decide(&question).await;
         assert_eq!(person.0.load(Ordering::Relaxed), 3);
+    }
+
+    #[tokio::test]
+    async fn a_denied_widening_is_denied_again_and_the_call_without_it_is_not() {
+        let person = Arc::new(Counting(AtomicUsize::new(0)));
+        let approver = RememberingApprover::new(Arc::clone(&person) as Arc<dyn Approver>);
+        let asked = |reason: &str| {
+            let mut question = question();
+            question.kind = DecisionKind::Widening;
+            question.widening = Some(AskedWidening {
+                reason: reason.into(),
+                widening: Widening {
+                    hosts: vec!["a:443".into()],
+                    ..Widening::default()
+                },
+            });
+            question
+        };
+        approver.decide(&asked("please")).await;
+        approver.decide(&asked("pretty please")).await;
+        assert_eq!(person.0.load(Ordering::Relaxed), 1);
+        approver.decide(&question()).await;
+        assert_eq!(person.0.load(Ordering::Relaxed), 2);
+    }
+
+    #[test]
+    fn the_third_refusal_of_one_widening_stops_the_run_whatever_it_was_wanted_for() {
+        let mut refusals = Refusals::default();
+        let mut refused = |command: &str, reason: &str| {
+            let arguments = serde_json::json!({
+                "cmd": command, "widen": {"reason": reason, "read": ["/home/x/.ssh"]}
+            });
+            let denied = output(CallOutcome::Denied, StopReason::Aborted);
+            refusals.note(&call(&arguments.to_string()), &denied)
+        };
+        assert!(!refused("ls", "to look"));
+        assert!(!refused("ls -l", "to look closer"));
+        assert!(refused("cat", "to read"));
     }
 }

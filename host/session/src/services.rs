@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Once, Weak};
 
 use floe_command::{CommandLimits, CommandOptions, CommandSessions, EndedCommand, Observe};
-use floe_environment::{CallSite, HostsFactory, MessageSink, OutputRecorder, Outputs, WideningRequest};
+use floe_environment::{
+    CallSite, HostsFactory, MessageSink, OutputRecorder, Outputs, WideningRequest,
+};
 use floe_protocol::{EventMsg, OmniMessage};
 use floe_runtime::capability::commands::ConfinedCommands;
 use floe_runtime::capability::workspace::OpenedWorkspace;

@@ -4,7 +4,10 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use floe_command::{CommandSummary, Status};
-use floe_environment::{Approver, Environment, EnvironmentOptions, MessageSink, Outputs, Reach, ToolCallOutput, ToolListing};
+use floe_environment::{
+    Approver, Environment, EnvironmentOptions, MessageSink, Outputs, Reach, ToolCallOutput,
+    ToolListing,
+};
 use floe_protocol::{
     AgentId, Home, ModelMsg, OmniMessage, SessionId, SessionMeta, Source, StopReason, ToolCall,
 };

@@ -30,6 +30,29 @@ struct Arguments {
     /// Run it in a terminal of 80 columns and 24 rows, for programs that insist on one; what is typed is echoed in the output.
     /// Default false.
     tty: Option<bool>,
+    /// Asks the person to let this one command reach more than the sandbox gives it. Only for what the task cannot do without.
+    #[schemars(with = "Option<Widen>")]
+    #[serde(rename = "widen")]
+    _widen: Option<serde::de::IgnoredAny>,
+}
+
+/// What a command may ask for. The host takes it from the arguments, and whatever it decides is decided before this tool runs.
+#[derive(schemars::JsonSchema)]
+#[schemars(deny_unknown_fields)]
+#[allow(dead_code, reason = "only its schema is of use here")]
+struct Widen {
+    /// Why, in one sentence for the person who decides.
+    #[schemars(length(min = 1, max = 500))]
+    reason: String,
+    /// Absolute paths outside the Workspace to read, each with all below it.
+    #[schemars(default, length(max = 16))]
+    read: Vec<String>,
+    /// Absolute paths outside the Workspace to read and change, each with all below it.
+    #[schemars(default, length(max = 16))]
+    write: Vec<String>,
+    /// Hosts to reach, as NAME or NAME:PORT; without a port it is 443.
+    #[schemars(default, length(max = 16))]
+    hosts: Vec<String>,
 }
 
 struct ExecCommand;
@@ -45,7 +68,8 @@ impl Tool for ExecCommand {
              beyond its own loopback. When it ends, every process it started ends too, so do not put work in the background with & and leave. What \
              takes long and ends by itself, start with run_in_background: the result names its process_id at once, and a message tells when it has \
              ended. A server or a watcher, start with a short yield_time_ms: what still runs then keeps running and the result names its process_id. \
-             With a process_id input_command sends input, polls for output or stops the command.",
+             With a process_id input_command sends input, polls for output or stops the command. What a command needs beyond that, a path outside the \
+             Workspace or a host, can be asked for with widen: the person decides, and a no is final.",
         )
         .permission(Permission::Execute)
         .timeout_ms(120_000)

@@ -30,9 +30,28 @@ pub(crate) enum Offer {
     Once,
     /// The same call for the rest of the Session as well.
     OnceOrSession,
+    /// What one call may reach beyond the sandbox, or no.
+    Widening,
+    /// The same or less for the rest of the Session as well.
+    WideningOrSession,
 }
 
 impl Offer {
+    /// What may be answered to a question about a call or, with `widening`, about what it reaches. `lasting` says whether an answer
+    /// for the whole Session makes sense.
+    pub(crate) fn of(widening: bool, lasting: bool) -> Offer {
+        match (widening, lasting) {
+            (false, false) => Offer::Once,
+            (false, true) => Offer::OnceOrSession,
+            (true, false) => Offer::Widening,
+            (true, true) => Offer::WideningOrSession,
+        }
+    }
+
+    fn lasts(self) -> bool {
+        matches!(self, Offer::OnceOrSession | Offer::WideningOrSession)
+    }
+
     /// The line that waits for an answer.
     fn prompt(self) -> &'static str {
         match self {
@@ -40,14 +59,20 @@ impl Offer {
             Offer::OnceOrSession => {
                 "\nAllow it? [y] yes, once  [s] yes, this very call for the whole Session  [n] no: "
             }
+            Offer::Widening => "\nLet it? [y] yes, this once  [n] no: ",
+            Offer::WideningOrSession => {
+                "\nLet it? [y] yes, this once  [s] yes, for this Session  [n] no: "
+            }
         }
     }
 
     /// What is said to anything else.
     fn again(self) -> &'static str {
         match self {
-            Offer::Once => "Please type y or n, then Enter: ",
-            Offer::OnceOrSession => "Please type y, s or n, then Enter: ",
+            Offer::Once | Offer::Widening => "Please type y or n, then Enter: ",
+            Offer::OnceOrSession | Offer::WideningOrSession => {
+                "Please type y, s or n, then Enter: "
+            }
         }
     }
 }
@@ -67,7 +92,7 @@ pub(crate) fn ask(
         match lines.next_line() {
             Line::Text(line) => match line.trim().to_ascii_lowercase().as_str() {
                 "y" | "yes" => return Answer::Allow,
-                "s" | "session" if offer == Offer::OnceOrSession => return Answer::AllowForSession,
+                "s" | "session" if offer.lasts() => return Answer::AllowForSession,
                 "n" | "no" => return Answer::Deny,
                 _ => show(offer.again()),
             },
@@ -151,9 +176,19 @@ mod tests {
 
     #[test]
     fn enter_alone_and_other_words_ask_again() {
-        let (answer, shown) = answer(Offer::Once, &["\n", "  ", "ok", "yy", "n"]);
-        assert_eq!(answer, Answer::Deny);
-        assert_eq!(shown.matches("Please type y or n").count(), 4);
+        for offer in [Offer::Once, Offer::Widening] {
+            let (answer, shown) = answer(offer, &["\n", "  ", "ok", "yy", "n"]);
+            assert_eq!(answer, Answer::Deny);
+            assert_eq!(shown.matches("Please type y or n").count(), 4);
+        }
+    }
+
+    #[test]
+    fn a_widening_lasts_only_where_that_is_offered() {
+        let offer = |lasting| Offer::of(true, lasting);
+        assert_eq!(answer(offer(true), &["s"]).0, Answer::AllowForSession);
+        assert_eq!(answer(offer(false), &["s", "y"]).0, Answer::Allow);
+        assert_eq!(answer(offer(true), &["\n", "n"]).0, Answer::Deny);
     }
 
     #[test]

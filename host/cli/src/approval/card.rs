@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use floe_environment::{Action, AskedWidening, Origin, Question};
 use floe_protocol::ApprovalMode;
-use floe_sandbox::{GrantedPath, Network, Widening, WorkspaceMode};
+use floe_sandbox::{GrantedPath, MinimumTier, Network, Widening, WorkspaceMode};
 
 use crate::config::Shell;
 use crate::terminal::{Keep, Paint, Style, visible};
@@ -205,7 +205,10 @@ fn widening_rows(
     let mut rows = vec![
         (
             "why",
-            format!("{:?} (its own claim, which nobody has checked)", asked.reason),
+            format!(
+                "{:?} (its own claim, which nobody has checked)",
+                asked.reason
+            ),
         ),
         (
             "how long",
@@ -271,6 +274,11 @@ fn reach(question: &Question, shell: &Shell) -> Vec<(&'static str, String)> {
     if has("commands") {
         reads.push("the system's folders and tool chains".to_owned());
         changes.push("a /tmp and a HOME of this Session".to_owned());
+        if shell.min_tier == MinimumTier::Landlock {
+            let weaker = "where Landlock alone confines";
+            reads.push(format!("what deny_read names, {weaker}"));
+            changes.push(format!("the protected paths too, {weaker}"));
+        }
         let paths = |paths: &[std::path::PathBuf]| -> Vec<String> {
             paths
                 .iter()
@@ -577,6 +585,19 @@ mod tests {
               because    the approval mode is always-ask
         "#]],
         );
+    }
+
+    #[test]
+    fn where_weaker_walls_are_accepted_what_they_let_through_is_named() {
+        let mut standing = standing();
+        standing.shell.min_tier = MinimumTier::Landlock;
+        let card = render(&command("make"), &standing, Paint::PLAIN, 300);
+        for line in [
+            "tool chains, what deny_read names, where Landlock alone confines\n",
+            "a HOME of this Session, the protected paths too, where Landlock alone confines\n",
+        ] {
+            assert!(card.contains(line), "{card}");
+        }
     }
 
     fn widening(reason: &str) -> Question {

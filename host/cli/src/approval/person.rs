@@ -21,28 +21,21 @@ pub(crate) struct Person {
     screen: Arc<Screen>,
     interrupts: Interrupts,
     standing: Standing,
-    offer: Offer,
     one_at_a_time: Mutex<()>,
 }
 
 impl Person {
-    /// The person, where there is one to ask. `lasting` says whether an answer for the whole Session makes sense.
+    /// The person, where there is one to ask.
     pub(crate) fn at_the_terminal(
         screen: Arc<Screen>,
         interrupts: Interrupts,
         standing: Standing,
-        lasting: bool,
     ) -> Option<Person> {
         let present = io::stdin().is_terminal() && screen.aside_is_terminal();
         present.then(|| Person {
             screen,
             interrupts,
             standing,
-            offer: if lasting {
-                Offer::OnceOrSession
-            } else {
-                Offer::Once
-            },
             one_at_a_time: Mutex::new(()),
         })
     }
@@ -64,7 +57,8 @@ impl Approver for Person {
             self.screen.aside_paint(),
             columns(),
         );
-        let (screen, offer) = (Arc::clone(&self.screen), self.offer);
+        let screen = Arc::clone(&self.screen);
+        let offer = Offer::of(question.widening.is_some(), self.standing.lasting);
         // Held outside the thread: dropping this future closes the question, and the thread ends by itself.
         let mut open = Open {
             interrupts: self.interrupts.clone(),

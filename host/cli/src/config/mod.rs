@@ -14,7 +14,7 @@ use std::path::PathBuf;
 
 use floe_network::{HostGrant, HostGrants};
 use floe_protocol::{ApprovalMode, Permission};
-use floe_sandbox::{Limits, MinimumTier, Network, Policy, Search, WorkspaceMode};
+use floe_sandbox::{HardLinks, Limits, MinimumTier, Network, Policy, Search, WorkspaceMode};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -112,6 +112,8 @@ pub(crate) struct Shell {
     pub(crate) deny_read: Vec<String>,
     /// Further paths of the Workspace that commands may not change.
     pub(crate) protect: Vec<PathBuf>,
+    /// What to do about files of the Workspace that have a further name elsewhere.
+    pub(crate) hard_links: HardLinks,
     /// How far the Workspace is searched for what must be protected.
     pub(crate) search: Search,
     /// How much of the machine one command may use.
@@ -138,6 +140,7 @@ impl Default for Shell {
             extra_write: policy.extra_write,
             deny_read: policy.deny_read,
             protect: policy.protect,
+            hard_links: policy.hard_links,
             search: policy.search,
             limits: policy.limits,
             min_tier: policy.minimum_tier,
@@ -166,7 +169,8 @@ impl Shell {
             self.network = Network::Proxy;
             self.allow_hosts.clear();
         }
-        self.allow_hosts.extend(hosts.iter().map(ToString::to_string));
+        self.allow_hosts
+            .extend(hosts.iter().map(ToString::to_string));
     }
 
     /// What the sandbox is told.
@@ -179,6 +183,7 @@ impl Shell {
             extra_write: self.extra_write.clone(),
             deny_read: self.deny_read.clone(),
             protect: self.protect.clone(),
+            hard_links: self.hard_links,
             search: self.search,
             limits: self.limits,
             minimum_tier: self.min_tier,

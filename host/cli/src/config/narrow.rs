@@ -3,7 +3,7 @@
 
 use floe_network::HostGrants;
 use floe_protocol::ApprovalMode;
-use floe_sandbox::WorkspaceMode;
+use floe_sandbox::{HardLinks, WorkspaceMode};
 use serde_yaml::Value;
 
 use super::document::Document;
@@ -136,6 +136,12 @@ fn apply(key: &str, said: &Config, into: &mut Config) -> Result<(), String> {
                 .protect
                 .extend(said.shell.protect.iter().cloned());
             Ok(())
+        }
+        "shell.hard_links" => {
+            let new = said.shell.hard_links;
+            let allowed = new == HardLinks::Deny || new == into.shell.hard_links;
+            let reason = "your file refuses such files.".into();
+            take(&mut into.shell.hard_links, new, allowed, reason)
         }
         "shell.search.depth" => {
             let (new, old) = (said.shell.search.depth, into.shell.search.depth);

@@ -42,7 +42,7 @@ impl Sandbox {
     }
 
     /// Runs a command that does nothing where none was run yet: walls are chosen by building them around a command.
-    fn choose_walls(&self) -> Result<(), SandboxError> {
+    pub(super) fn choose_walls(&self) -> Result<(), SandboxError> {
         if self.session().ground.is_some() {
             return Ok(());
         }

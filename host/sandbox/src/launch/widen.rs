@@ -1,13 +1,8 @@
 //! What a call asks for beyond the Session's policy, before a person is asked.
 
-use std::ffi::OsString;
-use std::path::PathBuf;
-
 use super::Sandbox;
-use crate::command::{ConfinedCommand, Program};
 use crate::error::SandboxError;
 use crate::layer::Tier;
-use crate::policy::WorkspaceMode;
 use crate::widening::{Grounds, Widening, WideningFault, judge};
 
 impl Sandbox {
@@ -32,33 +27,16 @@ impl Sandbox {
         judge(&grounds, read, write)
     }
 
-    /// The Session's set of walls; where none is chosen yet, the one that its first command gets is.
-    fn settled_tier(&self) -> Result<Tier, SandboxError> {
-        let settled = || {
-            self.session()
-                .ground
-                .as_ref()
-                .map(crate::tier::Ground::tier)
-        };
+    /// The Session's set of walls, which it keeps; chosen now where no command has been run yet. Blocks for some milliseconds.
+    ///
+    /// # Errors
+    ///
+    /// No set of walls stands here.
+    pub fn settled_tier(&self) -> Result<Tier, SandboxError> {
         if self.options.unconfined {
             return Ok(Tier::Unconfined);
         }
-        if let Some(tier) = settled() {
-            return Ok(tier);
-        }
-        let child = self.spawn(&ConfinedCommand {
-            program: Program::Exec {
-                program: OsString::from("true"),
-                args: Vec::new(),
-            },
-            working_directory: PathBuf::new(),
-            environment: Vec::new(),
-            terminal: None,
-            workspace: WorkspaceMode::ReadOnly,
-            widening: Widening::default(),
-        })?;
-        drop(child.streams);
-        child.control.wait();
-        Ok(settled().unwrap_or(Tier::Native))
+        self.choose_walls()?;
+        Ok(self.confinement().tier)
     }
 }

@@ -9,6 +9,7 @@ use rustix::fs::{FileType, Mode, OFlags, ResolveFlags};
 
 use super::{GrantedPath, Widening};
 use crate::error::SandboxError;
+use crate::launch::site::refuse_hard_links;
 use crate::plan::{Access, Bytes, Confined, Entry, Identity};
 use crate::policy::Policy;
 use crate::{protected, survey, view};
@@ -100,6 +101,7 @@ pub(crate) fn inner_walls(
     if access == Access::Read {
         return Ok(walls);
     }
+    refuse_hard_links(&found, policy).map_err(|error| in_folder(folder, &error))?;
     let own = Policy {
         // The person's list names paths of the Workspace.
         protect: Vec::new(),

@@ -54,7 +54,7 @@ impl Widening {
             write: beyond(write, &[&granted.write]),
             hosts: hosts
                 .iter()
-                .filter(|host| !granted.hosts.contains(host))
+                .filter(|host| !granted.hosts.iter().any(|held| holds_host(held, host)))
                 .cloned()
                 .collect(),
         }
@@ -115,6 +115,20 @@ impl GrantedPath {
     pub fn identity(&self) -> (u64, u64) {
         (self.device, self.inode)
     }
+}
+
+/// Whether a granted host, `NAME:PORT` or `*.NAME:PORT`, holds another that is written so.
+fn holds_host(granted: &str, host: &str) -> bool {
+    let (Some((upper, port)), Some((name, same))) =
+        (granted.rsplit_once(':'), host.rsplit_once(':'))
+    else {
+        return false;
+    };
+    let below = upper.strip_prefix('*').is_some_and(|upper| {
+        let inner = name.strip_prefix('*').unwrap_or(name);
+        inner.ends_with(upper) && (name.starts_with('*') || inner.len() > upper.len())
+    });
+    port == same && (upper == name || below)
 }
 
 fn open(path: &Path) -> rustix::io::Result<OwnedFd> {
@@ -199,5 +213,19 @@ mod tests {
         assert!(hosts(&["example.com:443"]).beyond(&granted).is_empty());
         let other = hosts(&["example.com:8443", "www.example.com:443"]);
         assert_eq!(other.beyond(&granted), other);
+        let below = hosts(&["*.example.com:443"]);
+        let held = [
+            "www.example.com:443",
+            "a.b.example.com:443",
+            "*.b.example.com:443",
+        ];
+        assert!(hosts(&held).beyond(&below).is_empty());
+        let other = hosts(&[
+            "example.com:443",
+            "notexample.com:443",
+            "www.example.com:80",
+            "*.com:443",
+        ]);
+        assert_eq!(other.beyond(&below), other);
     }
 }
