@@ -460,17 +460,56 @@ fn a_doctor_on_a_machine_that_lacks_something() {
     if play().is_none() {
         return;
     }
-    say(&doctor(HELPER.as_ref(), MinimumTier::Native));
+    let minimum = match std::env::var(WORD).as_deref() {
+        Ok("landlock") => MinimumTier::Landlock,
+        _ => MinimumTier::Native,
+    };
+    say(&doctor(HELPER.as_ref(), minimum));
 }
 
-fn doctor_on(machine: Machine) -> Doctor {
-    let host = machine.host("a_doctor_on_a_machine_that_lacks_something");
-    said(&{ host }.output().unwrap())
+fn doctor_on(machine: Machine, word: &str) -> Doctor {
+    let mut host = machine.host("a_doctor_on_a_machine_that_lacks_something");
+    said(&host.env(WORD, word).output().unwrap())
+}
+
+#[test]
+fn the_doctor_says_on_every_poor_machine_which_walls_a_session_would_get() {
+    let root = rustix::process::geteuid().is_root();
+    for (machine, layer, with_landlock) in [
+        (
+            WITHOUT_USER_NAMESPACES,
+            LayerName::UserNamespace,
+            Some(Tier::Landlock),
+        ),
+        (
+            LIKE_A_CONTAINER,
+            LayerName::UserNamespace,
+            Some(Tier::Landlock),
+        ),
+        (WITHOUT_LANDLOCK, LayerName::Landlock, None),
+        (WITH_A_HIDDEN_PROC, LayerName::Proc, Some(Tier::Landlock)),
+    ] {
+        let found = doctor_on(machine, "");
+        let layers = &of(&found, Tier::Native).layers;
+        let failed = layers.iter().find(|found| found.name == layer.as_str());
+        let failed = failed.unwrap();
+        assert!(!failed.active && failed.remedy.is_some(), "{failed:?}");
+        if layer == LayerName::Landlock && !root {
+            assert_eq!((found.ok, found.tier), (true, Some(Tier::Native)));
+            continue;
+        }
+        assert_eq!((found.ok, found.tier), (false, None), "{machine:?}");
+        let found = doctor_on(machine, "landlock");
+        assert_eq!(found.tier, with_landlock, "{machine:?}");
+        assert_eq!(found.ok, with_landlock.is_some());
+        let unconfined = of(&found, Tier::Unconfined);
+        assert!(unconfined.stands, "{unconfined:?}");
+    }
 }
 
 #[test]
 fn the_doctor_names_the_wall_that_does_not_stand_and_those_it_could_not_try() {
-    let found = doctor_on(Machine::Role("no-mount"));
+    let found = doctor_on(Machine::Role("no-mount"), "");
     assert_eq!((found.ok, found.tier), (false, None));
     assert!(!of(&found, Tier::Native).stands);
     assert!(of(&found, Tier::Landlock).stands);
