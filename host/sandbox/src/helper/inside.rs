@@ -259,3 +259,85 @@ fn confirm_no_capabilities() -> Result<Layer, SandboxError> {
     }
     Ok(stands(layer, "none, bounding set empty, no_new_privs"))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::{Execution, Fillable, Run};
+    use crate::policy::Limits;
+    use crate::survey::tests::{file, workspace};
+
+    fn plan(workspace: &OwnedFd) -> Enclosed {
+        let status = rustix::fs::fstat(workspace).unwrap();
+        Enclosed {
+            workspaces: vec!["/w".into()],
+            workspace_identity: (status.st_dev, status.st_ino),
+            identities: Vec::new(),
+            protected: Vec::new(),
+            links: Vec::new(),
+            denied: Vec::new(),
+            writable: Vec::new(),
+            execution: Execution {
+                program: Run::Script("true".into()),
+                directory: "".into(),
+                environment: Vec::new(),
+                terminal: None,
+                script_file: "/floe/script".into(),
+                limits: Limits::default(),
+                fillable: Fillable {
+                    workspace: "/w".into(),
+                    private: ["/tmp".into(), "/floe/home".into()],
+                },
+            },
+        }
+    }
+
+    /// A view of a test, in which nothing is mounted and so nothing protected: the Workspace in it, and the view itself.
+    fn view() -> (tempfile::TempDir, OwnedFd, OwnedFd) {
+        let (folder, root) = workspace(|root| {
+            file(root, "w/.git/config");
+            file(root, "w/.env");
+            file(root, "other/file");
+        });
+        let opened = open(&root, Path::new("/w")).unwrap();
+        (folder, opened, root)
+    }
+
+    #[test]
+    fn a_workspace_that_is_not_the_one_that_was_opened_ends_it() {
+        let (folder, opened, root) = view();
+        let plan = plan(&opened);
+        examine_workspace(&root, &"/w".into(), &plan).unwrap();
+        let other = examine_workspace(&root, &"/other".into(), &plan).unwrap_err();
+        assert!(other.to_string().contains("not the Workspace"), "{other}");
+        let link = folder.path().join("link");
+        std::os::unix::fs::symlink("w", link).unwrap();
+        for place in ["/link", "/missing"] {
+            assert!(examine_workspace(&root, &place.into(), &plan).is_err());
+        }
+    }
+
+    #[test]
+    fn something_protected_that_could_be_changed_ends_it() {
+        let (_folder, opened, root) = view();
+        let mut plan = plan(&opened);
+        plan.protected = vec![".git/config".into()];
+        let refusal = examine_workspace(&root, &"/w".into(), &plan).unwrap_err();
+        let refusal = refusal.to_string();
+        assert!(refusal.contains(".git/config"), "{refusal}");
+        // What is gone needs no protection.
+        plan.protected = vec![".git/hooks".into()];
+        examine_workspace(&root, &"/w".into(), &plan).unwrap();
+    }
+
+    #[test]
+    fn something_hidden_that_could_be_read_ends_it() {
+        let (_folder, opened, root) = view();
+        let mut plan = plan(&opened);
+        plan.denied = vec![".env".into()];
+        let refusal = examine_workspace(&root, &"/w".into(), &plan).unwrap_err();
+        assert!(refusal.to_string().contains("can be read"), "{refusal}");
+        plan.denied = vec!["gone".into()];
+        examine_workspace(&root, &"/w".into(), &plan).unwrap();
+    }
+}
