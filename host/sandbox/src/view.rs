@@ -9,7 +9,7 @@ use crate::error::SandboxError;
 use crate::launch::Sandbox;
 use crate::options::SandboxOptions;
 use crate::plan::{Access, Bytes, Entry, Fillable};
-use crate::policy::WorkspaceMode;
+use crate::policy::{Network, WorkspaceMode};
 use crate::secrets;
 use crate::toolchains::{self, Toolchains};
 use crate::worktree;
@@ -32,6 +32,9 @@ const SYSTEM: [&str; 12] = [
 
 /// Folders of the view that other things are mounted in; a Workspace there is reached as `/workspace` only.
 pub(crate) const RESERVED: [&str; 5] = ["/workspace", "/floe", "/proc", "/sys", "/dev"];
+
+/// Where programs look for who resolves names; often a link that leads out of the system's folders.
+const RESOLVER: &str = "/etc/resolv.conf";
 
 /// The private folder of the view that the whole Session shares.
 pub(crate) const TMP: &str = "/tmp";
@@ -85,6 +88,9 @@ pub(crate) fn compose(options: &SandboxOptions, mode: WorkspaceMode) -> Result<V
     composer
         .entries
         .extend(tools.credentials.iter().map(|file| mask(file)));
+    if options.policy.network == Network::Host && Path::new(RESOLVER).exists() {
+        composer.show(Path::new(RESOLVER), Access::Read)?;
+    }
     for (paths, access, what) in [
         (&options.policy.extra_read, Access::Read, "extra_read"),
         (&options.policy.extra_write, Access::Write, "extra_write"),
