@@ -15,6 +15,8 @@ pub enum CommandError {
     NotFound {
         /// The id as given.
         process_id: String,
+        /// Why it is no longer there, where its end is no news that a call has told.
+        removal: Option<Removal>,
     },
     /// Every place is taken and none may be freed.
     #[error(
@@ -78,6 +80,26 @@ pub enum CommandError {
     },
 }
 
+/// Why a session was forgotten before a call has told its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Removal {
+    /// Another needed its place.
+    MadeRoom,
+    /// Nobody had named it for too long.
+    Idle,
+}
+
+impl Removal {
+    fn sentence(self) -> &'static str {
+        match self {
+            Removal::MadeRoom => {
+                "It was removed to make room for another command, because nobody had used it for longest."
+            }
+            Removal::Idle => "It was removed because nobody had used it for days.",
+        }
+    }
+}
+
 impl CommandError {
     /// A stable word for machines.
     pub fn code(&self) -> &'static str {
@@ -92,6 +114,14 @@ impl CommandError {
             CommandError::InputBlocked { .. } => "input-blocked",
             CommandError::NoTerminal => "unsupported",
             CommandError::Io { .. } => "io",
+        }
+    }
+
+    /// What to know beside the message, as a sentence for a model.
+    pub fn hint(&self) -> Option<&'static str> {
+        match self {
+            CommandError::NotFound { removal, .. } => removal.map(Removal::sentence),
+            _ => None,
         }
     }
 

@@ -28,7 +28,7 @@ mod tests;
 mod waiting;
 
 pub use environment::{DEFAULT_ALLOWED, EnvironmentOptions, HARDENED};
-pub use error::CommandError;
+pub use error::{CommandError, Removal};
 pub use handle::CommandHandle;
 pub use launch::{Hold, Launch, Launched};
 pub use network::{NetworkAccess, NoNetwork, Pass};

@@ -1,7 +1,7 @@
 //! The registry of a Session's commands: gives ids, keeps at most 64, makes room by fixed rules, and ends everything
 //! when it is disposed of.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
@@ -15,7 +15,7 @@ use tokio::time::Instant;
 
 use crate::aftermath::Aftermath;
 use crate::environment::{self, EnvironmentOptions};
-use crate::error::io_error;
+use crate::error::{Removal, io_error};
 use crate::handle::end_after_grace;
 use crate::launch::Launch;
 use crate::network::{NetworkAccess, NoNetwork, Passing};
@@ -107,6 +107,8 @@ pub struct CommandSessions {
 #[derive(Default)]
 struct State {
     sessions: HashMap<String, Arc<CommandSession>>,
+    /// The latest sessions that were removed before their end was told.
+    removed: VecDeque<(String, Removal)>,
     /// Reports that are due, of sessions that were forgotten.
     left_reports: Vec<EndedCommand>,
     /// Places taken by commands that are being started.
@@ -209,6 +211,11 @@ impl CommandSessions {
             )),
             _ => Err(CommandError::NotFound {
                 process_id: process_id.chars().take(64).collect(),
+                removal: state
+                    .removed
+                    .iter()
+                    .find(|(removed, _)| removed == process_id)
+                    .map(|(_, removal)| *removal),
             }),
         }
     }
@@ -346,10 +353,9 @@ impl CommandSessions {
                         minutes: limits.evictable_after.as_secs() / 60,
                     })?;
                 evicted = state.sessions.remove(&victim);
-                let report = evicted
-                    .as_ref()
-                    .and_then(|session| session.core.take_report());
-                state.left_reports.extend(report);
+                if let Some(session) = &evicted {
+                    state.remember_removal(session, Removal::MadeRoom);
+                }
             }
             state.starting += 1;
             let note = evicted.as_ref().and_then(|session| eviction_note(session));
@@ -386,11 +392,15 @@ impl CommandSessions {
     fn remove_idle(&self) {
         let now = Instant::now();
         let idle = self.options.limits.idle;
-        let removed: Vec<_> = self
-            .state()
+        let mut state = self.state();
+        let removed: Vec<_> = state
             .sessions
             .extract_if(|_, session| !session.is_held() && now - session.last_named() >= idle)
             .collect();
+        for (_, session) in &removed {
+            state.remember_removal(session, Removal::Idle);
+        }
+        drop(state);
         drop(removed);
     }
 }
@@ -403,7 +413,20 @@ impl Drop for CommandSessions {
     }
 }
 
+/// How many removed sessions are remembered.
+const MOST_REMOVED: usize = 256;
+
 impl State {
+    /// Keeps what is still to be said of a session that goes before its end was told.
+    fn remember_removal(&mut self, session: &CommandSession, removal: Removal) {
+        self.left_reports.extend(session.core.take_report());
+        if self.removed.len() == MOST_REMOVED {
+            self.removed.pop_front();
+        }
+        self.removed
+            .push_back((session.process_id().to_owned(), removal));
+    }
+
     /// Which session makes room: of those that nobody holds an ended one, else the running one that was not named for
     /// longest.
     fn victim(&self, evictable_after: Duration) -> Option<String> {

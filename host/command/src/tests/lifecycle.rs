@@ -370,7 +370,9 @@ async fn a_command_that_ignores_the_request_to_end_is_killed_a_second_later_with
     let house = House::new();
     let session = house
         .sessions
-        .spawn(CommandSpec::shell("trap '' TERM; echo $$; printf kept; sleep 300"))
+        .spawn(CommandSpec::shell(
+            "trap '' TERM; echo $$; printf kept; sleep 300",
+        ))
         .await
         .unwrap();
     let pid = pid_in(&read_until(&session, "\n").await);

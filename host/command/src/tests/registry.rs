@@ -99,10 +99,28 @@ async fn the_65th_session_takes_the_place_of_the_exited_one_that_was_named_first
     assert_eq!(new.note(), None);
     let ids = stage.ids();
     assert!(ids.contains(&running) && !ids.contains(&exited[0]) && ids.contains(&exited[1]));
-    assert_eq!(
-        stage.sessions.attach(&exited[0]).unwrap_err().code(),
-        "not-found"
-    );
+    let error = stage.sessions.attach(&exited[0]).unwrap_err();
+    assert_eq!(error.code(), "not-found");
+    assert!(error.hint().unwrap().contains("make room"));
+    let error = stage.sessions.attach("proc-never").unwrap_err();
+    assert_eq!((error.code(), error.hint()), ("not-found", None));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_report_of_a_session_that_made_room_is_still_given() {
+    let stage = stage(1);
+    let session = stage.spawn().await.unwrap();
+    session.keep(true);
+    let id = session.process_id().to_owned();
+    stage.puppets.next().end(Event::Exited(0));
+    session.ended().await;
+    drop(session);
+    let _new = stage.spawn().await.unwrap();
+    assert!(stage.sessions.report_due().await);
+    let reports = stage.sessions.take_reports();
+    assert_eq!(reports.len(), 1);
+    assert_eq!(reports[0].process_id, id);
+    assert_eq!(stage.sessions.take_reports(), []);
 }
 
 #[tokio::test(start_paused = true)]
@@ -173,7 +191,8 @@ async fn idle_sessions_are_reaped_after_ten_days_and_those_used_since_are_kept()
     stage.sessions.list();
     tokio::time::sleep(DAY + Duration::from_secs(2 * 3600)).await;
     assert_eq!(stage.ids(), [used]);
-    assert!(stage.sessions.attach(&idle).is_err());
+    let error = stage.sessions.attach(&idle).unwrap_err();
+    assert!(error.hint().unwrap().contains("for days"));
     assert_eq!(stage.puppets.count_killed(), 1);
 }
 

@@ -165,7 +165,7 @@ impl CommandSession for Held {
 fn failure(error: CommandError) -> Failure {
     Failure {
         code: error.code().to_owned(),
-        hint: None,
+        hint: error.hint().map(str::to_owned),
         retryable: error.retryable(),
         message: error.to_string(),
     }
