@@ -4,12 +4,11 @@ use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
 use floe_protocol::{Mode, ModelClass, Permission, ToolDefinition};
-use jsonschema::Validator;
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::gate;
-use crate::gate::schema::{self, ArgumentSchema, SchemaError};
+use crate::gate::schema::{ArgumentSchema, Judge, Judgement, SchemaError};
 use crate::options::{Selection, Surface};
 use crate::power;
 use crate::registry::{Entry, LazySchema, RegisteredTool, Registry};
@@ -38,7 +37,7 @@ pub(crate) struct Offer {
     /// Where the definition is not the registered one, its own schema.
     own_schema: Option<LazySchema>,
     /// The schema of the structured result, compiled at its first use; an error where it is none.
-    output_schema: OnceLock<Result<Validator, String>>,
+    output_schema: OnceLock<Result<Judge, String>>,
 }
 
 impl Offer {
@@ -67,16 +66,17 @@ impl Offer {
         let Some(schema) = &self.definition.output_schema else {
             return Ok(());
         };
-        let validator = self.output_schema.get_or_init(|| {
-            schema::compile(schema)
-                .map(|(validator, _)| validator)
-                .map_err(|error| format!("the output schema is none: {error}"))
+        let judge = self.output_schema.get_or_init(|| {
+            Judge::compile(schema).map_err(|error| format!("the output schema is none: {error}"))
         });
-        match validator {
+        let judge = judge.as_ref().map_err(Clone::clone)?;
+        match judge.judge(structured) {
+            Judgement::Fits => Ok(()),
             // No words about the place: finding them could cost more than the result is worth.
-            Ok(validator) if validator.is_valid(structured) => Ok(()),
-            Ok(_) => Err("it does not fit the output schema".to_owned()),
-            Err(fault) => Err(fault.clone()),
+            Judgement::Unfit => Err("it does not fit the output schema".to_owned()),
+            Judgement::TooMuch => {
+                Err("the output schema takes too many steps to judge it".to_owned())
+            }
         }
     }
 }

@@ -8,6 +8,7 @@ pub(crate) mod rate;
 pub(crate) mod rule;
 pub(crate) mod schema;
 pub(crate) mod size;
+mod steps;
 pub(crate) mod surface;
 pub(crate) mod trace;
 mod weight;

@@ -10,8 +10,8 @@ use serde_json::{Map, Value};
 
 use super::coerce::coerce_object;
 use super::json::is_nested_too_deep;
-use super::weight;
 use super::{Gate, Refusal};
+use super::{steps, weight};
 
 /// Bytes of one compiled pattern of a schema, and steps back that it may take in one text.
 const PATTERN_BYTES: usize = 1 << 20;
@@ -34,16 +34,78 @@ pub struct SchemaError {
     pub reason: String,
 }
 
-/// The schema of one tool, compiled once.
+/// A schema that values are judged by, compiled once, with what bounds the work of that.
 #[derive(Debug)]
-pub(crate) struct ArgumentSchema {
+pub(crate) struct Judge {
     schema: Value,
     validator: Validator,
+    /// The most schemas that apply to one value.
+    weight: usize,
+    /// Objects in the schema, and whether any refers to another; without that none is applied twice to the same value.
+    objects: usize,
+    refers: bool,
+}
+
+/// What a value is by a schema.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Judgement {
+    /// It fits.
+    Fits,
+    /// It does not fit.
+    Unfit,
+    /// Finding out would take too many steps.
+    TooMuch,
+}
+
+impl Judge {
+    /// Compiles a schema that may be anyone's. Nothing is fetched from elsewhere, and what would cost more than any real schema is
+    /// refused.
+    pub(crate) fn compile(schema: &Value) -> Result<Judge, String> {
+        let weight = weight::weigh(schema)?;
+        let validator = jsonschema::options()
+            .offline()
+            .with_pattern_options(
+                PatternOptions::fancy_regex()
+                    .size_limit(PATTERN_BYTES)
+                    .dfa_size_limit(PATTERN_BYTES)
+                    .backtrack_limit(PATTERN_STEPS),
+            )
+            .build(schema)
+            .map_err(|error| error.to_string())?;
+        let (objects, refers) = steps::measure(schema);
+        Ok(Judge {
+            schema: schema.clone(),
+            validator,
+            weight,
+            objects,
+            refers,
+        })
+    }
+
+    pub(crate) fn judge(&self, value: &Value) -> Judgement {
+        if !self.takes_at_most(steps::BUDGET, value) {
+            Judgement::TooMuch
+        } else if self.validator.is_valid(value) {
+            Judgement::Fits
+        } else {
+            Judgement::Unfit
+        }
+    }
+
+    /// Counts only where a look at the sizes does not say it already.
+    fn takes_at_most(&self, budget: usize, value: &Value) -> bool {
+        let bounded = !self.refers && self.objects.saturating_mul(steps::values(value)) <= budget;
+        bounded || steps::at_most(budget, &self.schema, self.weight, value)
+    }
+}
+
+/// The schema of one tool's arguments.
+#[derive(Debug)]
+pub(crate) struct ArgumentSchema {
+    judge: Judge,
     required: Vec<String>,
     /// The names that it takes, where it takes no others.
     names: Option<Vec<String>>,
-    /// The most schemas that apply to one value.
-    weight: usize,
 }
 
 impl ArgumentSchema {
@@ -56,13 +118,10 @@ impl ArgumentSchema {
         if !schema.is_object() {
             return Err(fault("it is not an object".into()));
         }
-        let (validator, weight) = compile(schema).map_err(fault)?;
         Ok(ArgumentSchema {
-            validator,
+            judge: Judge::compile(schema).map_err(fault)?,
             required: strings(schema.get("required")),
             names: closed_names(schema),
-            schema: schema.clone(),
-            weight,
         })
     }
 
@@ -72,7 +131,8 @@ impl ArgumentSchema {
         tool: &str,
         mut arguments: Map<String, Value>,
     ) -> Result<Value, Refusal> {
-        coerce_object(&mut arguments, &self.schema, &self.schema);
+        let schema = &self.judge.schema;
+        coerce_object(&mut arguments, schema, schema);
         let unknown = self.first_unknown(&arguments).map(str::to_owned);
         let arguments = Value::Object(arguments);
         if is_nested_too_deep(&arguments) {
@@ -81,13 +141,22 @@ impl ArgumentSchema {
             );
             return Err(Refusal::failed(Gate::Schema, "invalid-arguments", text));
         }
-        if unknown.is_none() && self.validator.is_valid(&arguments) {
-            return Ok(arguments);
+        match self.judge.judge(&arguments) {
+            Judgement::Fits if unknown.is_none() => return Ok(arguments),
+            Judgement::Fits | Judgement::Unfit => {}
+            Judgement::TooMuch => {
+                let text = format!(
+                    "Invalid argument \"\" for {tool}: by the tool's schema it takes more than {} steps to judge them; send less \
+                     at once, or nested less deep.",
+                    steps::BUDGET
+                );
+                return Err(Refusal::failed(Gate::Schema, "invalid-arguments", text));
+            }
         }
         let sample = self.sample(&arguments);
         let errors: Vec<ValidationError<'_>> = sample
             .iter()
-            .flat_map(|sample| self.validator.iter_errors(sample))
+            .flat_map(|sample| self.judge.validator.iter_errors(sample))
             .collect();
         let text = if let Some(name) = self.first_missing(&arguments, &errors) {
             format!("Missing required argument \"{name}\" for {tool}.")
@@ -114,12 +183,15 @@ impl ArgumentSchema {
     /// What the words of a refusal are found in: the arguments, or where that could mean millions of faults, the same with its
     /// arrays cut; none where that could still be.
     fn sample<'a>(&self, arguments: &'a Value) -> Option<Cow<'a, Value>> {
-        let most = MOST_FAULTS / self.weight;
-        if has_at_most(arguments, most) {
+        let most = MOST_FAULTS / self.judge.weight;
+        let is_short = |value: &Value| {
+            has_at_most(value, most) && self.judge.takes_at_most(MOST_FAULTS, value)
+        };
+        if is_short(arguments) {
             return Some(Cow::Borrowed(arguments));
         }
         let cut = with_arrays_cut(arguments);
-        has_at_most(&cut, most).then_some(Cow::Owned(cut))
+        is_short(&cut).then_some(Cow::Owned(cut))
     }
 
     fn first_unknown<'a>(&self, arguments: &'a Map<String, Value>) -> Option<&'a str> {
@@ -167,23 +239,6 @@ impl ArgumentSchema {
             Some(names) => names.join(", "),
         }
     }
-}
-
-/// Compiles a schema that may be anyone's, with the most schemas that it applies to one value. Nothing is fetched from
-/// elsewhere, and what would cost more than any real schema is refused.
-pub(crate) fn compile(schema: &Value) -> Result<(Validator, usize), String> {
-    let weight = weight::weigh(schema)?;
-    let validator = jsonschema::options()
-        .offline()
-        .with_pattern_options(
-            PatternOptions::fancy_regex()
-                .size_limit(PATTERN_BYTES)
-                .dfa_size_limit(PATTERN_BYTES)
-                .backtrack_limit(PATTERN_STEPS),
-        )
-        .build(schema)
-        .map_err(|error| error.to_string())?;
-    Ok((validator, weight))
 }
 
 fn has_at_most(value: &Value, most: usize) -> bool {

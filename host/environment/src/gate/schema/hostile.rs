@@ -84,6 +84,56 @@ fn a_schema_may_refer_to_itself_for_what_lies_inside_a_value() {
 }
 
 #[test]
+fn a_schema_that_doubles_with_every_level_of_a_value_ends_with_a_clear_word() {
+    let nested = |levels: usize| (0..levels).fold(json!("no"), |inner, _| json!({"c": inner}));
+    for keyword in ["allOf", "anyOf", "oneOf"] {
+        let next = json!({"type": "object", "properties": {"c": {"$ref": "#/$defs/n"}}});
+        let schema = json!({
+            "type": "object",
+            "properties": {"x": {"$ref": "#/$defs/n"}},
+            "$defs": {"n": {keyword: [next, next]}},
+        });
+        let told = check(&schema, &json!({"x": nested(120)})).unwrap_err();
+        assert_eq!(
+            told,
+            "Invalid argument \"\" for t: by the tool's schema it takes more than 4000000 steps to judge them; send less at \
+             once, or nested less deep."
+        );
+        let told = check(&schema, &json!({"x": nested(3)})).unwrap_err();
+        assert!(told.starts_with("Invalid argument \"/x"), "{told}");
+    }
+    // The same without a circle: each level is a definition of its own.
+    let mut definitions = Map::new();
+    for level in 0..100 {
+        let next = json!({"properties": {"c": {"$ref": format!("#/$defs/l{}", level + 1)}}});
+        definitions.insert(format!("l{level}"), json!({"anyOf": [next, next]}));
+    }
+    definitions.insert("l100".into(), json!({"type": "integer"}));
+    let schema = json!({"properties": {"x": {"$ref": "#/$defs/l0"}}, "$defs": definitions});
+    let told = check(&schema, &json!({"x": nested(100)})).unwrap_err();
+    assert!(told.contains("more than 4000000 steps"), "{told}");
+}
+
+#[test]
+fn a_tree_that_refers_to_itself_is_judged_however_large_an_honest_one_is() {
+    let schema = json!({
+        "type": "object",
+        "properties": {"root": {"$ref": "#/$defs/node"}},
+        "$defs": {"node": {"type": "object", "additionalProperties": false, "properties": {
+            "name": {"type": "string"},
+            "children": {"type": "array", "items": {"$ref": "#/$defs/node"}},
+        }}},
+    });
+    fn tree(depth: usize) -> Value {
+        let children: Vec<Value> = (0..if depth == 0 { 0 } else { 8 })
+            .map(|_| tree(depth - 1))
+            .collect();
+        json!({"name": "x", "children": children})
+    }
+    assert_eq!(check(&schema, &json!({"root": tree(5)})), Ok(()));
+}
+
+#[test]
 fn patterns_that_are_large_many_or_go_back_cost_little() {
     let large = json!({"properties": {"x": {"pattern": "(\\pL{500}){500}"}}});
     assert!(check(&large, &json!({"x": "x"})).is_err());
