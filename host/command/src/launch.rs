@@ -6,7 +6,9 @@ use std::io;
 use std::os::fd::AsFd;
 use std::path::PathBuf;
 
-use floe_sandbox::{ConfinedCommand, Control, Event, Sandbox, SandboxError, Signal, Streams};
+use floe_sandbox::{
+    Appearance, ConfinedCommand, Control, Event, Sandbox, SandboxError, Signal, Streams,
+};
 use tokio::net::unix::pipe::Receiver;
 
 /// Starts confined commands.
@@ -24,12 +26,22 @@ pub trait Launch: Send + Sync + 'static {
     /// The variables that only the launcher knows: HOME, TMPDIR and where tool chains lie.
     fn environment(&self) -> Vec<(OsString, OsString)>;
 
-    /// The word that a result carries: `native`, or `UNCONFINED`.
+    /// The word that a result carries: `native`, `bwrap`, `landlock` or `UNCONFINED`.
     fn confinement(&self) -> String;
+
+    /// What the person should know of the walls once the first command stands in them; told once.
+    fn warning(&self) -> Option<String> {
+        None
+    }
 
     /// What has appeared in the Workspace that is obeyed outside the sandbox; each is told once. May block for some
     /// milliseconds.
-    fn appeared(&self) -> Vec<PathBuf> {
+    fn appeared(&self) -> Vec<Appearance> {
+        Vec::new()
+    }
+
+    /// Files of the Workspace that have a further name elsewhere, once the first command was started; told once.
+    fn hard_links(&self) -> Vec<PathBuf> {
         Vec::new()
     }
 }
@@ -84,8 +96,16 @@ impl Launch for Sandbox {
         Sandbox::confinement(self).as_str().to_owned()
     }
 
-    fn appeared(&self) -> Vec<PathBuf> {
+    fn warning(&self) -> Option<String> {
+        Sandbox::warning(self)
+    }
+
+    fn appeared(&self) -> Vec<Appearance> {
         Sandbox::appeared(self)
+    }
+
+    fn hard_links(&self) -> Vec<PathBuf> {
+        Sandbox::hard_links(self)
     }
 }
 

@@ -215,6 +215,12 @@ impl CommandSession {
         self.core.kept.load(Ordering::Acquire)
     }
 
+    /// What had appeared in the Workspace when the command ended that programs outside the sandbox would execute or obey,
+    /// as a sentence for the model.
+    pub fn left_behind(&self) -> Option<&str> {
+        self.core.left_behind.get().map(String::as_str)
+    }
+
     /// Waits until the command has ended and its output is collected.
     pub async fn ended(&self) -> Status {
         loop {

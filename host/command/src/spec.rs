@@ -1,7 +1,6 @@
 //! Plain data at the border of the crate: what a command is asked to be, and what is told about one.
 
 use std::fmt;
-use std::path::PathBuf;
 
 use floe_sandbox::{Excess, Widening, WorkspaceMode};
 
@@ -161,27 +160,6 @@ pub trait Observe: Send + Sync + 'static {
     fn ended(&self, command: EndedCommand);
 }
 
-/// These paths of the Workspace have appeared since the first command, and what they say is obeyed outside the sandbox,
-/// by git, editors or agents. Names the uppermost: a command that makes many does not hide what matters most among them.
-pub(crate) fn appeared_message(paths: &[PathBuf]) -> String {
-    const NAMED: usize = 10;
-    let mut paths: Vec<_> = paths.iter().collect();
-    paths.sort_by_key(|path| (path.components().count(), *path));
-    let mut names: Vec<_> = paths
-        .iter()
-        .take(NAMED)
-        .map(|path| format!("{:?}", path.to_string_lossy()))
-        .collect();
-    if paths.len() > NAMED {
-        names.push(format!("{} more", paths.len() - NAMED));
-    }
-    format!(
-        "{} appeared in the Workspace, and programs outside the sandbox may obey what it says; look at it before you \
-         use git, an editor or an agent there",
-        names.join(", ")
-    )
-}
-
 /// Tells nobody but the log.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Unobserved;
@@ -211,15 +189,6 @@ mod tests {
         assert!(long.ends_with('…'));
         let exact = CommandSpec::shell("x".repeat(120)).label();
         assert_eq!(exact, "x".repeat(120));
-    }
-
-    #[test]
-    fn of_many_things_that_appeared_the_uppermost_are_named_with_what_they_hide_made_visible() {
-        let many = (0..300).map(|number| PathBuf::from(format!(".git/worktrees/{number}/gitdir")));
-        let paths: Vec<_> = many.chain([".vscode\n\u{202e}".into()]).collect();
-        let message = appeared_message(&paths);
-        assert!(message.starts_with(r#"".vscode\n\u{202e}", ".git/worktrees/0/gitdir", "#));
-        assert!(message.contains(", 291 more appeared in the Workspace, "));
     }
 
     #[test]

@@ -331,10 +331,20 @@ async fn a_prompt_is_given_and_known_to_wait_for_input() {
 }
 
 #[tokio::test]
-async fn what_commands_leave_for_others_to_obey_is_told_before_the_next_and_at_the_end() {
+async fn what_commands_leave_for_others_to_obey_is_told_at_their_end_once() {
     let session = Session::new();
-    session.run("true").await;
-    session.run("mkdir .vscode").await;
+    let nothing = session.start("true").await;
+    read_to_end(&nothing).await;
+    assert_eq!(nothing.left_behind(), None);
+    let command = session
+        .start("mkdir .vscode; git init -q s; cp /bin/true s/.git/hooks/post-merge")
+        .await;
+    read_to_end(&command).await;
+    let left = command.left_behind().unwrap();
+    assert!(
+        left.starts_with(r#"the git repository "s/.git" (hook post-merge), ".vscode" appeared"#),
+        "{left}"
+    );
     session.run("mkdir .idea").await;
     let told = |name: &str| {
         let warnings = session.notes.warnings();
@@ -343,7 +353,7 @@ async fn what_commands_leave_for_others_to_obey_is_told_before_the_next_and_at_t
             .filter(|warning| warning.contains(name))
             .count()
     };
-    assert_eq!((told(".vscode"), told(".idea")), (1, 0));
+    assert_eq!((told(".vscode"), told(".idea")), (1, 1));
     session.commands.dispose().await;
     assert_eq!((told(".vscode"), told(".idea")), (1, 1));
 }

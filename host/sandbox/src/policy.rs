@@ -30,6 +30,8 @@ pub struct Policy {
     pub deny_read: Vec<String>,
     /// Paths of the Workspace that commands may not change, beside [`crate::PROTECTED`]; relative to its root.
     pub protect: Vec<PathBuf>,
+    /// What to do about files of the Workspace that have a further name elsewhere.
+    pub hard_links: HardLinks,
     /// How far the Workspace is searched for nested repositories and for what `deny_read` names.
     pub search: Search,
     /// How much of the machine one command may use.
@@ -48,6 +50,7 @@ impl Default for Policy {
             extra_write: Vec::new(),
             deny_read: vec!["**/.env".into(), "**/.env.*".into()],
             protect: Vec::new(),
+            hard_links: HardLinks::default(),
             search: Search::default(),
             limits: Limits::default(),
             minimum_tier: MinimumTier::default(),
@@ -104,6 +107,18 @@ pub enum Network {
     Proxy,
     /// All that the machine itself reaches, its own loopback included: commands have no network of their own.
     Host,
+}
+
+/// What to do about files of the Workspace that have a further name elsewhere: no wall stands between two names of one
+/// file, so a command that may write to it writes to whatever lies there too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum HardLinks {
+    /// Tell the person at the Session's first command.
+    #[default]
+    Warn,
+    /// Refuse the Session's commands.
+    Deny,
 }
 
 /// How far the Workspace is searched, once per Session.

@@ -4,7 +4,7 @@
 //! exists can be protected: nothing is ever created in the Workspace to hold a place. The search for nested repositories
 //! happens once per Session and is bounded; what it found is looked at again before every command.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
@@ -13,8 +13,10 @@ use std::path::{Component, Path, PathBuf};
 use rustix::fs::{Dir, FileType};
 
 use crate::error::SandboxError;
+use crate::executable;
 use crate::git_config;
 use crate::links;
+use crate::newcomers::{Executed, Obeyed};
 use crate::policy::Policy;
 use crate::survey::{Survey, kind, open_folder};
 
@@ -71,11 +73,7 @@ pub(crate) fn protected(
     survey: &Survey,
     policy: &Policy,
 ) -> Result<BTreeSet<PathBuf>, SandboxError> {
-    let mut finder = Finder {
-        workspace,
-        found: BTreeSet::new(),
-        seen: BTreeSet::new(),
-    };
+    let mut finder = Finder::new(workspace);
     for path in &policy.protect {
         let inside = path
             .components()
@@ -88,13 +86,28 @@ pub(crate) fn protected(
         }
         finder.leaf(path);
     }
-    for repository in &survey.repositories {
-        for name in PROTECTED {
-            finder.leaf(&repository.join(name));
-        }
-        finder.git(repository);
-    }
+    finder.look(survey);
     Ok(outermost(finder.found))
+}
+
+/// What is obeyed as the Workspace is now, and what git would execute of it, in the repositories that were found.
+pub(crate) fn obeyed(workspace: &OwnedFd, survey: &Survey) -> Obeyed {
+    let mut finder = Finder::new(workspace);
+    finder.look(survey);
+    let repositories = finder.repositories.into_iter();
+    Obeyed {
+        settings: outermost(finder.found),
+        repositories: repositories
+            .map(|(git, obeyed)| {
+                let mut executed = obeyed.settings;
+                for hooks in &obeyed.hooks {
+                    executed.extend(executable::hooks(workspace, hooks));
+                }
+                (git, executed)
+            })
+            .collect(),
+        is_partial: false,
+    }
 }
 
 /// Leaves out what lies below another path of the set, which already holds it.
@@ -112,9 +125,41 @@ struct Finder<'a> {
     found: BTreeSet<PathBuf>,
     /// Git directories and configuration files that were looked at: they may name each other in circles.
     seen: BTreeSet<PathBuf>,
+    /// The git directories among them, and what git would execute by them.
+    repositories: BTreeMap<PathBuf, ByRepository>,
 }
 
-impl Finder<'_> {
+/// What git would execute by one git directory.
+#[derive(Default)]
+struct ByRepository {
+    /// Folders of hooks.
+    hooks: BTreeSet<PathBuf>,
+    settings: BTreeSet<Executed>,
+}
+
+impl<'a> Finder<'a> {
+    fn new(workspace: &'a OwnedFd) -> Finder<'a> {
+        Finder {
+            workspace,
+            found: BTreeSet::new(),
+            seen: BTreeSet::new(),
+            repositories: BTreeMap::new(),
+        }
+    }
+
+    /// Protects what lies in the repositories that a search has found.
+    fn look(&mut self, survey: &Survey) {
+        for repository in &survey.repositories {
+            for name in PROTECTED {
+                self.leaf(&repository.join(name));
+            }
+            self.git(repository);
+        }
+        for store in &survey.stores {
+            self.git_directory(store, store, GIT_DEPTH);
+        }
+    }
+
     /// Where `path` leads in the Workspace, which is what it is unless there are links on the way. They are protected:
     /// whoever may change one decides where the path leads.
     fn follow(&mut self, path: &Path) -> Option<(PathBuf, FileType)> {
@@ -167,9 +212,14 @@ impl Finder<'_> {
         for name in GIT {
             self.leaf(&git.join(name));
         }
+        let mut executed = ByRepository::default();
+        executed
+            .hooks
+            .extend(self.follow(&git.join("hooks")).map(|(path, _)| path));
         for name in ["config", "config.worktree"] {
-            self.configured(git.join(name), work_tree);
+            self.configured(git.join(name), work_tree, &mut executed);
         }
+        self.repositories.insert(git.to_owned(), executed);
         if let Some(common) = self.pointer(&git.join("commondir"), "") {
             self.pointed_to(&git.join(common), work_tree, depth);
         }
@@ -198,7 +248,7 @@ impl Finder<'_> {
     }
 
     /// Protects what a configuration file makes git execute or obey.
-    fn configured(&mut self, file: PathBuf, work_tree: &Path) {
+    fn configured(&mut self, file: PathBuf, work_tree: &Path, executed: &mut ByRepository) {
         let mut waiting = vec![file];
         while let Some(file) = waiting.pop() {
             if !self.first_sight(&file) {
@@ -209,8 +259,16 @@ impl Finder<'_> {
             };
             let named = git_config::read(&text);
             for hooks in named.hooks {
-                self.leaf(&work_tree.join(hooks));
+                let hooks = work_tree.join(hooks);
+                self.leaf(&hooks);
+                executed
+                    .hooks
+                    .extend(self.follow(&hooks).map(|(path, _)| path));
             }
+            let settings = named.executed.into_iter();
+            executed
+                .settings
+                .extend(settings.map(|(name, value)| Executed { name, mark: value }));
             let folder = file.parent().unwrap_or(Path::new(""));
             for included in named.included {
                 let included = folder.join(included);

@@ -1,16 +1,19 @@
-//! The search of a Workspace for nested repositories and for files whose content is hidden: once per Session, bounded,
-//! by descriptor, and never through a link.
+//! The search of a Workspace for nested repositories, for files whose content is hidden and for files with further names:
+//! once per Session, bounded, by descriptor, and never through a link. Where something has changed since, repositories are
+//! searched for again.
 
-use std::collections::BTreeSet;
-use std::ffi::OsStr;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::{OsStr, OsString};
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
 
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
 use crate::error::SandboxError;
+use crate::hard_links::HardLinks;
 use crate::links;
 use crate::policy::{Policy, Search};
 
@@ -19,53 +22,207 @@ use crate::policy::{Policy, Search};
 pub(crate) struct Survey {
     /// Folders that hold a `.git`, relative to the Workspace; its root is always among them.
     pub(crate) repositories: BTreeSet<PathBuf>,
+    /// Folders that git takes for git directories themselves: bare repositories, and those that a `.git` file points to.
+    pub(crate) stores: BTreeSet<PathBuf>,
     /// Files whose content is hidden.
     pub(crate) denied: BTreeSet<PathBuf>,
+    /// Files that have further names which were not found.
+    pub(crate) linked: Vec<PathBuf>,
+    /// Every folder that was seen, and when it last changed, if it was looked into.
+    folders: BTreeMap<PathBuf, Seen>,
 }
+
+/// How a folder was seen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Seen {
+    /// It lies too deep to be looked into.
+    Beyond,
+    /// It was looked into; it then was as old as this. None where it was so young that it may have changed since without
+    /// a later time.
+    At(Option<Change>),
+}
+
+/// When a folder last changed: seconds and nanoseconds, which no program can set.
+type Change = (i64, i64);
+
+/// A change that is not older than this may be followed by another one at the same time.
+const UNSETTLED: Duration = Duration::from_millis(50);
+
+/// New folders are searched this deep, whatever the policy says of those that were there.
+const DEEPEST: usize = 64;
 
 /// Searches the Workspace, as far as the policy says.
 pub(crate) fn survey(workspace: &OwnedFd, policy: &Policy) -> Result<Survey, SandboxError> {
     let denies_reading = policy.denies_reading()?;
     let mut found = Survey::default();
     found.repositories.insert(PathBuf::new());
-    let mut entries = 0;
+    let mut names = HardLinks::default();
+    let mut budget = policy.search.entries;
     let mut waiting = vec![(PathBuf::new(), 1)];
     while let Some((folder, depth)) = waiting.pop() {
         let Some(opened) = open_folder(workspace, &folder)? else {
             continue;
         };
-        let mut listing = Dir::read_from(&opened).map_err(unsearchable(&folder))?;
-        while let Some(entry) = listing.read() {
-            let entry = entry.map_err(unsearchable(&folder))?;
-            let name = OsStr::from_bytes(entry.file_name().to_bytes());
-            if name == "." || name == ".." {
-                continue;
-            }
-            entries += 1;
-            if entries > policy.search.entries {
-                return Err(too_large(policy.search));
-            }
-            let path = folder.join(name);
-            if name == ".git" {
-                found.repositories.insert(folder.clone());
-                continue;
-            }
-            match kind(&opened, name, entry.file_type()) {
-                Some(FileType::Directory) if depth < policy.search.depth => {
+        let listing = Listing::of(&opened, &mut budget).map_err(unsearchable(&folder))?;
+        let Some(listing) = listing else {
+            return Err(too_large(policy.search));
+        };
+        found.note(&folder, &listing);
+        for (name, kind) in listing.others {
+            let path = folder.join(&name);
+            match kind {
+                FileType::Directory if depth < policy.search.depth => {
                     waiting.push((path, depth + 1));
                 }
-                Some(FileType::RegularFile | FileType::Symlink) if denies_reading(&path) => {
+                FileType::Directory => {
+                    found.folders.insert(path, Seen::Beyond);
+                }
+                FileType::RegularFile | FileType::Symlink if denies_reading(&path) => {
                     // A link is read by what it leads to.
                     if let Some((path, FileType::RegularFile)) = links::follow(workspace, &path).end
                     {
                         found.denied.insert(path);
                     }
                 }
+                FileType::RegularFile => names.look(&opened, &folder, &name),
                 _ => {}
             }
         }
     }
+    found.linked = names.with_unseen_names();
     Ok(found)
+}
+
+impl Survey {
+    fn note(&mut self, folder: &Path, listing: &Listing) {
+        let mark = |set: &mut BTreeSet<PathBuf>, belongs: bool| match belongs {
+            true => set.insert(folder.to_owned()),
+            false => set.remove(folder),
+        };
+        // The root is looked at whatever is in it.
+        let is_root = folder.as_os_str().is_empty();
+        mark(&mut self.repositories, listing.has_git || is_root);
+        mark(&mut self.stores, listing.is_store());
+        let seen = Seen::At(listing.changed);
+        self.folders.insert(folder.to_owned(), seen);
+    }
+
+    fn forget(&mut self, folder: &Path) {
+        self.folders.remove(folder);
+        self.repositories.remove(folder);
+        self.stores.remove(folder);
+    }
+
+    /// Finds the repositories that came to be since the last search. Only folders that have changed are looked into, and
+    /// new ones, however deep. False where there was too much to look at all of it.
+    pub(crate) fn search_again(&mut self, workspace: &OwnedFd, policy: &Policy) -> bool {
+        let mut budget = policy.search.entries;
+        let mut waiting = Vec::new();
+        let mut gone = Vec::new();
+        for (folder, seen) in &self.folders {
+            let Seen::At(changed) = seen else { continue };
+            match change_of(workspace, folder) {
+                Some(now) if Some(now) == *changed => {}
+                Some(_) => waiting.push(folder.clone()),
+                None => gone.push(folder.clone()),
+            }
+        }
+        gone.iter().for_each(|folder| self.forget(folder));
+        while let Some(folder) = waiting.pop() {
+            let Ok(Some(opened)) = open_folder(workspace, &folder) else {
+                self.forget(&folder);
+                continue;
+            };
+            let Ok(listing) = Listing::of(&opened, &mut budget) else {
+                continue;
+            };
+            let Some(listing) = listing else {
+                return false;
+            };
+            self.note(&folder, &listing);
+            for (name, kind) in listing.others {
+                let path = folder.join(name);
+                let is_new = kind == FileType::Directory && !self.folders.contains_key(&path);
+                if is_new && path.components().count() <= DEEPEST {
+                    waiting.push(path);
+                }
+            }
+        }
+        true
+    }
+}
+
+fn change_of(workspace: &OwnedFd, folder: &Path) -> Option<Change> {
+    let path = if folder.as_os_str().is_empty() {
+        Path::new(".")
+    } else {
+        folder
+    };
+    // What a link on the way would lead to is compared with what was there, and never looked into.
+    let status = rustix::fs::statat(workspace, path, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+    Some((status.st_ctime, status.st_ctime_nsec as i64))
+}
+
+/// What is in a folder.
+struct Listing {
+    has_git: bool,
+    /// Which of the names it has by which git knows a git directory.
+    marks: BTreeSet<OsString>,
+    /// All but `.git`.
+    others: Vec<(OsString, FileType)>,
+    changed: Option<Change>,
+}
+
+/// By these names git knows a git directory, two ways.
+const STORE: [&str; 4] = ["HEAD", "objects", "refs", "commondir"];
+
+impl Listing {
+    /// Lists a folder; none where that would be more than is left of the budget.
+    fn of(folder: &OwnedFd, budget: &mut u64) -> rustix::io::Result<Option<Listing>> {
+        let status = rustix::fs::fstat(folder)?;
+        let change = (status.st_ctime, status.st_ctime_nsec as i64);
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+        let then = Duration::new(
+            change.0.max(0) as u64,
+            change.1.clamp(0, 999_999_999) as u32,
+        );
+        let is_settled = now.is_ok_and(|now| now > then + UNSETTLED);
+        let mut listing = Listing {
+            has_git: false,
+            marks: BTreeSet::new(),
+            others: Vec::new(),
+            changed: is_settled.then_some(change),
+        };
+        let mut entries = Dir::read_from(folder)?;
+        while let Some(entry) = entries.read() {
+            let entry = entry?;
+            let name = OsStr::from_bytes(entry.file_name().to_bytes());
+            if name == "." || name == ".." {
+                continue;
+            }
+            let Some(left) = budget.checked_sub(1) else {
+                return Ok(None);
+            };
+            *budget = left;
+            if name == ".git" {
+                listing.has_git = true;
+                continue;
+            }
+            if STORE.iter().any(|mark| name == *mark) {
+                listing.marks.insert(name.to_owned());
+            }
+            if let Some(kind) = kind(folder, name, entry.file_type()) {
+                listing.others.push((name.to_owned(), kind));
+            }
+        }
+        Ok(Some(listing))
+    }
+
+    /// Whether git would take the folder for a git directory, as far as names tell.
+    fn is_store(&self) -> bool {
+        let has = |name: &str| self.marks.contains(OsStr::new(name));
+        has("HEAD") && (has("objects") && has("refs") || has("commondir"))
+    }
 }
 
 fn too_large(search: Search) -> SandboxError {
@@ -193,5 +350,76 @@ pub(crate) mod tests {
             .map(|path| path.display().to_string())
             .collect();
         assert_eq!(denied, [".env", "service/.env.local", "settings/real"]);
+    }
+
+    fn names(paths: &BTreeSet<PathBuf>) -> Vec<String> {
+        let shown = paths.iter().map(|path| path.display().to_string());
+        shown.collect()
+    }
+
+    #[test]
+    fn folders_that_git_takes_for_git_directories_are_found_by_what_is_in_them() {
+        let (_folder, workspace) = workspace(|root| {
+            for path in [
+                "bare/HEAD",
+                "bare/objects/x",
+                "bare/refs/x",
+                "linked/HEAD",
+                "linked/commondir",
+            ] {
+                file(root, path);
+            }
+            file(root, "not/HEAD");
+            file(root, "sub/.git/HEAD");
+        });
+        let survey = survey(&workspace, &Policy::default()).unwrap();
+        assert_eq!(names(&survey.stores), ["bare", "linked"]);
+        assert_eq!(names(&survey.repositories), ["", "sub"]);
+    }
+
+    #[test]
+    fn repositories_that_come_to_be_are_found_however_deep_and_those_that_go_are_forgotten() {
+        let policy = Policy {
+            search: Search {
+                depth: 2,
+                entries: 1000,
+            },
+            ..Policy::default()
+        };
+        let (folder, workspace) = workspace(|root| {
+            file(root, "a/b/c/old");
+            file(root, "gone/.git/HEAD");
+        });
+        let root = folder.path();
+        let mut survey = survey(&workspace, &policy).unwrap();
+        assert!(survey.search_again(&workspace, &policy));
+        assert_eq!(names(&survey.repositories), ["", "gone"]);
+        file(root, "a/.git/HEAD");
+        file(root, "a/n/e/w/e/s/t/.git");
+        std::fs::remove_dir_all(root.join("gone")).unwrap();
+        assert!(survey.search_again(&workspace, &policy));
+        assert_eq!(names(&survey.repositories), ["", "a", "a/n/e/w/e/s/t"]);
+        std::fs::remove_dir_all(root.join("a/.git")).unwrap();
+        std::os::unix::fs::symlink("/", root.join("out")).unwrap();
+        assert!(survey.search_again(&workspace, &policy));
+        assert_eq!(names(&survey.repositories), ["", "a/n/e/w/e/s/t"]);
+        for number in 0..1000 {
+            file(root, &format!("many/{number}"));
+        }
+        assert!(!survey.search_again(&workspace, &policy));
+    }
+
+    #[test]
+    fn a_file_with_a_name_outside_is_found_and_one_with_two_names_inside_is_none() {
+        let outside = tempfile::tempdir().unwrap();
+        file(outside.path(), "file");
+        let (_folder, workspace) = workspace(|root| {
+            file(root, "a");
+            std::fs::create_dir(root.join("d")).unwrap();
+            std::fs::hard_link(root.join("a"), root.join("d/b")).unwrap();
+            std::fs::hard_link(outside.path().join("file"), root.join("d/planted")).unwrap();
+        });
+        let survey = survey(&workspace, &Policy::default()).unwrap();
+        assert_eq!(survey.linked, [PathBuf::from("d/planted")]);
     }
 }

@@ -7,7 +7,7 @@ use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::Path;
 use std::process::Command;
 
-use floe_sandbox::{Event, SandboxError, Search};
+use floe_sandbox::{AppearanceKind, Event, HardLinks, SandboxError, Search};
 use support::{Session, again_within_bwrap, again_without_privileges};
 
 #[test]
@@ -302,7 +302,7 @@ fn what_a_command_adds_to_a_git_directory_outside_is_told() {
     session.refused(&format!("echo evil > {}/commondir", own.display()));
     assert!(session.sandbox.appeared().is_empty());
     session.ok(&format!("echo > {}/config.worktree", own.display()));
-    assert_eq!(session.sandbox.appeared(), [own.join("config.worktree")]);
+    assert_eq!(appeared(&session), [own.join("config.worktree")]);
 }
 
 #[test]
@@ -369,6 +369,66 @@ fn what_a_command_leaves_for_others_to_obey_is_told_once() {
     assert!(session.sandbox.appeared().is_empty());
     session.ok("echo ../evil > .git/commondir; mkdir .vscode; echo x > plain");
     let expected: Vec<&Path> = vec![Path::new(".git/commondir"), Path::new(".vscode")];
-    assert_eq!(session.sandbox.appeared(), expected);
+    assert_eq!(appeared(&session), expected);
     assert!(session.sandbox.appeared().is_empty());
+}
+
+#[test]
+fn a_repository_that_a_command_makes_is_told_with_what_it_would_execute_and_again_when_that_grows()
+{
+    let session = Session::new();
+    session.ok("git init -q deep/er/sub && cd deep/er/sub && echo x > .git/hooks/pre-commit");
+    session.ok("cd deep/er/sub && git config core.fsmonitor evil");
+    let [new] = &session.sandbox.appeared()[..] else {
+        panic!("one repository");
+    };
+    assert_eq!(new.path, Path::new("deep/er/sub/.git"));
+    assert_eq!(new.kind, AppearanceKind::Repository);
+    assert_eq!(new.executes, ["core.fsmonitor", "hook pre-commit"]);
+    session.ok("echo y > deep/er/sub/.git/hooks/pre-push; git init -q --bare bare");
+    let told: Vec<_> = session
+        .sandbox
+        .appeared()
+        .into_iter()
+        .map(|new| (new.path, new.kind, new.executes))
+        .collect();
+    let sub = (
+        "deep/er/sub/.git".into(),
+        AppearanceKind::Executed,
+        vec!["hook pre-push".to_owned()],
+    );
+    assert_eq!(
+        told,
+        [("bare".into(), AppearanceKind::Repository, vec![]), sub]
+    );
+    assert!(session.sandbox.appeared().is_empty());
+}
+
+#[test]
+fn a_file_with_a_name_elsewhere_is_told_or_refused_as_the_operator_wants() {
+    let plant = |workspace: &Path| {
+        let outside = workspace.with_file_name("outside").join("file");
+        fs::write(&outside, "theirs").unwrap();
+        fs::hard_link(outside, workspace.join("planted")).unwrap();
+        fs::write(workspace.join("own"), "ours").unwrap();
+        fs::hard_link(workspace.join("own"), workspace.join("own2")).unwrap();
+    };
+    let session = Session::with(|workspace, _| plant(workspace));
+    session.ok("true");
+    assert_eq!(session.sandbox.hard_links(), [Path::new("planted")]);
+    assert!(session.sandbox.hard_links().is_empty());
+    let session = Session::with(|workspace, options| {
+        plant(workspace);
+        options.policy.hard_links = HardLinks::Deny;
+    });
+    let error = session.try_spawn("true").unwrap_err().to_string();
+    assert!(
+        error.contains("planted") && error.contains("shell.hard_links"),
+        "{error}"
+    );
+}
+
+fn appeared(session: &Session) -> Vec<std::path::PathBuf> {
+    let all = session.sandbox.appeared().into_iter();
+    all.map(|new| new.path).collect()
 }

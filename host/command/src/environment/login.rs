@@ -137,6 +137,7 @@ async fn ask(
     let surroundings = Surroundings {
         limits,
         observer: Arc::new(Unobserved),
+        aftermath: None,
         reports_changed: ReportsChanged::default(),
         runtime,
     };

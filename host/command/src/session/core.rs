@@ -11,6 +11,7 @@ use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
+use crate::aftermath::Aftermath;
 use crate::input::Input;
 use crate::launch::Held;
 use crate::output::{Output, Source};
@@ -46,6 +47,8 @@ pub(crate) struct Identity {
 pub(crate) struct Surroundings<'registry> {
     pub(crate) limits: &'registry CommandLimits,
     pub(crate) observer: Arc<dyn Observe>,
+    /// Looks at what the command leaves behind, if somebody is to.
+    pub(crate) aftermath: Option<Aftermath>,
     /// Told when a report falls due or is no longer to come.
     pub(crate) reports_changed: ReportsChanged,
     /// Does the I/O.
@@ -92,6 +95,9 @@ pub(crate) struct Core {
     pub(crate) handles: AtomicUsize,
     pub(crate) last_named: Mutex<Instant>,
     observer: Arc<dyn Observe>,
+    aftermath: Option<Aftermath>,
+    /// What appeared in the Workspace until it ended.
+    pub(crate) left_behind: OnceLock<String>,
     reports_changed: ReportsChanged,
 }
 
@@ -133,6 +139,8 @@ impl Core {
             handles: AtomicUsize::new(0),
             last_named: Mutex::new(Instant::now()),
             observer: surroundings.observer,
+            aftermath: surroundings.aftermath,
+            left_behind: OnceLock::new(),
             reports_changed: surroundings.reports_changed,
             identity,
         }
@@ -203,6 +211,11 @@ impl Core {
         self.drain(&mut readers, &sources).await;
         readers.shutdown().await;
         drop(hold);
+        if let Some(aftermath) = &self.aftermath
+            && let Some(left) = aftermath.look(&self.runtime).await
+        {
+            let _ = self.left_behind.set(left);
+        }
         self.finish(event);
     }
 

@@ -13,6 +13,7 @@ use std::sync::{Mutex, PoisonError};
 use crate::command::{Child, ConfinedCommand};
 use crate::error::{DirectoryFault, SandboxError};
 use crate::layer::{Confinement, Layer, Tier};
+use crate::newcomers::Appearance;
 use crate::options::SandboxOptions;
 use crate::tier::{Ground, Prepared};
 use crate::view;
@@ -38,6 +39,9 @@ struct Session {
     layers: Vec<Layer>,
     warning: Option<String>,
 }
+
+/// A command, and the walls that were built for it alone.
+type Started = Result<(Child, Vec<Layer>), SandboxError>;
 
 impl Sandbox {
     /// Where commands see the Session's home folder.
@@ -101,20 +105,8 @@ impl Sandbox {
             if !passed.allows(tier, &self.options) {
                 break;
             }
-            let ground = match Ground::lay(tier, &self.options) {
-                Ok(ground) => ground,
-                Err(error) => {
-                    passed.note(tier, error)?;
-                    continue;
-                }
-            };
-            let prepared = {
-                let site = &mut self.session().site;
-                ground.prepare(&self.options, self.look(site)?, command, files)?
-            };
-            let started = match prepared.start(command.terminal.is_some()) {
-                // A program that cannot be executed was tried when all walls stood.
-                started @ (Ok(_) | Err(SandboxError::Program { .. })) => started,
+            let (ground, started) = match self.attempt(tier, command, files) {
+                Ok(attempted) => attempted,
                 Err(error) => {
                     passed.note(tier, error)?;
                     continue;
@@ -128,6 +120,24 @@ impl Sandbox {
             return Ok(child);
         }
         Err(passed.into_error())
+    }
+
+    /// Builds one set of walls around a command. Where all of them stood, the program itself may still have failed.
+    fn attempt(
+        &self,
+        tier: Tier,
+        command: &ConfinedCommand,
+        files: &[PathBuf],
+    ) -> Result<(Ground, Started), SandboxError> {
+        let ground = Ground::lay(tier, &self.options)?;
+        let prepared = {
+            let site = &mut self.session().site;
+            ground.prepare(&self.options, self.look(site)?, command, files)?
+        };
+        match prepared.start(command.terminal.is_some()) {
+            started @ (Ok(_) | Err(SandboxError::Program { .. })) => Ok((ground, started)),
+            Err(error) => Err(error),
+        }
     }
 
     /// Prepares a command for the Session's walls; nothing where none are chosen yet.
@@ -183,13 +193,20 @@ impl Sandbox {
         view::environment(&self.options)
     }
 
-    /// Protected paths that were not there at the Session's first command and are by now; each is told once. A command may
-    /// have made them, and what they say is obeyed outside the sandbox. They are relative to the Workspace, but for those
-    /// of its git directory where that lies outside.
-    pub fn appeared(&self) -> Vec<PathBuf> {
+    /// What programs outside the sandbox obey and was not there at the Session's first command: new repositories with what
+    /// git would execute of them, and protected paths. A command may have made it. Each is told once, and a repository
+    /// again when there is more in it to execute. Searches what has changed in the Workspace, so it may take a while.
+    pub fn appeared(&self) -> Vec<Appearance> {
         let site = &mut self.session().site;
         site.as_mut()
             .map_or_else(Vec::new, |site| site.appeared(&self.options))
+    }
+
+    /// Files of the Workspace that had a further name elsewhere at the Session's first command; told once. A command that
+    /// may write to them writes to what has the other name too.
+    pub fn hard_links(&self) -> Vec<PathBuf> {
+        let site = &mut self.session().site;
+        site.as_mut().map_or_else(Vec::new, Site::hard_links)
     }
 
     fn refuse_removed_workspace(&self, command: &ConfinedCommand) -> Result<(), SandboxError> {

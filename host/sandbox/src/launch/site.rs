@@ -6,9 +6,10 @@ use std::path::PathBuf;
 
 use crate::command::ConfinedCommand;
 use crate::error::SandboxError;
-use crate::newcomers::Newcomers;
+use crate::newcomers::{Appearance, Newcomers};
 use crate::options::SandboxOptions;
 use crate::plan::{Bytes, Confined};
+use crate::policy::{HardLinks, Policy};
 use crate::protected;
 use crate::survey::{self, Survey};
 use crate::view::{self, View};
@@ -19,37 +20,58 @@ use crate::widening;
 pub(crate) struct Site {
     pub(crate) view: View,
     pub(crate) survey: Survey,
+    /// What the search would find by now.
+    grown: Survey,
     newcomers: Newcomers,
+    /// Files with a name elsewhere, until they are told.
+    linked: Vec<PathBuf>,
 }
 
 impl Site {
     /// Looks around.
     pub(crate) fn look(options: &SandboxOptions) -> Result<Site, SandboxError> {
-        Ok(Site {
+        let survey = survey::survey(&options.workspace, &options.policy)?;
+        refuse_hard_links(&survey, &options.policy)?;
+        let mut site = Site {
             view: view::compose(options, options.policy.workspace)?,
-            survey: survey::survey(&options.workspace, &options.policy)?,
+            grown: survey.clone(),
+            linked: survey.linked.clone(),
+            survey,
             newcomers: Newcomers::default(),
-        })
+        };
+        site.notice(options);
+        Ok(site)
     }
 
-    /// What is protected now, relative to the Workspace. What came to be so since the first command is taken notice of.
+    /// Takes notice of what is obeyed by now.
+    fn notice(&mut self, options: &SandboxOptions) {
+        let is_whole = self.grown.search_again(&options.workspace, &options.policy);
+        let mut now = protected::obeyed(&options.workspace, &self.grown);
+        now.is_partial = !is_whole;
+        // Outside the Workspace too there is what is obeyed and what a command could have made.
+        let outside = self.view.git_settings.iter();
+        let outside = outside.filter(|path| path.symlink_metadata().is_ok());
+        now.settings.extend(outside.cloned());
+        self.newcomers.notice(now);
+    }
+
+    /// What is protected now, relative to the Workspace.
     pub(crate) fn protected(
         &mut self,
         options: &SandboxOptions,
     ) -> Result<BTreeSet<PathBuf>, SandboxError> {
-        let protected = protected::protected(&options.workspace, &self.survey, &options.policy)?;
-        // Outside the Workspace too there is what is obeyed and what a command could have made.
-        let outside = self.view.git_settings.iter();
-        let outside = outside.filter(|path| path.symlink_metadata().is_ok());
-        self.newcomers.notice(protected.iter().chain(outside));
-        Ok(protected)
+        protected::protected(&options.workspace, &self.survey, &options.policy)
     }
 
-    /// What came to be protected since the first command; each is told once.
-    pub(crate) fn appeared(&mut self, options: &SandboxOptions) -> Vec<PathBuf> {
-        // What cannot be found out now is found out by the next command, or fails it.
-        let _ = self.protected(options);
+    /// What came to be obeyed since the first command; each is told once.
+    pub(crate) fn appeared(&mut self, options: &SandboxOptions) -> Vec<Appearance> {
+        self.notice(options);
         self.newcomers.take()
+    }
+
+    /// The files that have a name elsewhere; told once.
+    pub(crate) fn hard_links(&mut self) -> Vec<PathBuf> {
+        std::mem::take(&mut self.linked)
     }
 
     /// The view of one command, in which it may also read `files` of the host at their own paths.
@@ -88,4 +110,25 @@ impl Site {
         widening::apply::apply(&command.widening, &policy, &mut confined)?;
         Ok(confined)
     }
+}
+
+/// Refuses a Workspace with files that have a name elsewhere, where the operator wants that.
+pub(crate) fn refuse_hard_links(survey: &Survey, policy: &Policy) -> Result<(), SandboxError> {
+    let Some(first) = survey.linked.first() else {
+        return Ok(());
+    };
+    if policy.hard_links == HardLinks::Warn {
+        return Ok(());
+    }
+    let others = match survey.linked.len() - 1 {
+        0 => String::new(),
+        others => format!(" So have {others} more."),
+    };
+    Err(SandboxError::Protection {
+        path: first.display().to_string(),
+        reason: format!(
+            "the file has a further name that was not found in the Workspace, and what is written to it is written there \
+             too.{others} Copy such files (`cp --remove-destination`), or set `shell.hard_links` to `warn`."
+        ),
+    })
 }
