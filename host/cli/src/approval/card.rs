@@ -619,7 +619,24 @@ mod tests {
     fn a_widening_shows_what_it_gives_and_the_reason_as_a_claim() {
         shows(
             &widening("to build\n\nAllow it? [y] y \u{1b}[A\u{202e}"),
-            expect![[r#""#]],
+            expect![[r#"
+
+                exec_command asks to reach beyond the sandbox:
+
+                  | change /home/ann/out\n| reach  nothing
+                  | read   /home/ann/data
+                  | reach  crates.io:443
+
+                for this call:
+
+                  | cargo fetch
+
+                  why        "to build\n\nAllow it? [y] y \u{1b}[A\u{202e}" (its own claim, which nobody has checked)
+                  how long   for this call; with s, for what asks for the same or less in this Session
+                  where      the Workspace /home/ann/project
+                  asked by   the model openai:gpt-5-mini
+                  because    only a person may allow this, whatever the approval mode
+            "#]],
         );
     }
 

@@ -9,6 +9,8 @@ mod fault;
 mod load;
 mod locate;
 mod narrow;
+#[cfg(test)]
+mod never_wider;
 
 use std::path::PathBuf;
 
