@@ -131,8 +131,8 @@ pub(crate) enum Report {
     Anchored(Vec<Layer>),
     /// A socket that listens within the Session's network comes along.
     Listening,
-    /// Said to the helper outside bubblewrap by the one within it: it has its plan. Where links are to be protected, its
-    /// mount namespace comes along.
+    /// Said to the helper outside bubblewrap by the one within it: it has its plan. Where something is to be held in the
+    /// Workspace, its mount namespace comes along.
     Inside,
     /// All walls stand and the command runs; with a terminal its master comes along.
     Ready(Vec<Layer>),

@@ -36,13 +36,13 @@ pub(super) struct Proceed;
 /// Takes over from the outer helper, on the other end of the tether.
 pub(super) fn take_over(tether: &OwnedFd, plan: &Inside) -> Result<(), SandboxError> {
     leave_stderr()?;
-    let namespace = if plan.links().is_empty() {
-        None
-    } else {
+    let open_namespace = |_| {
         let flags = OFlags::RDONLY | OFlags::CLOEXEC;
-        let namespace = rustix::fs::open("/proc/self/ns/mnt", flags, Mode::empty());
-        Some(namespace.map_err(failed(LayerName::ProtectedPaths, "open /proc/self/ns/mnt"))?)
+        rustix::fs::open("/proc/self/ns/mnt", flags, Mode::empty())
     };
+    let namespace = plan.to_hold().map(open_namespace).transpose();
+    let namespace =
+        namespace.map_err(failed(LayerName::ProtectedPaths, "open /proc/self/ns/mnt"))?;
     let descriptors: Vec<_> = namespace.iter().map(AsFd::as_fd).collect();
     control::send(tether, &Report::Inside, &descriptors).map_err(untethered)?;
     drop(namespace);
@@ -274,7 +274,6 @@ mod tests {
             workspace_identity: (status.st_dev, status.st_ino),
             identities: Vec::new(),
             protected: Vec::new(),
-            links: Vec::new(),
             denied: Vec::new(),
             writable: Vec::new(),
             execution: Execution {

@@ -16,45 +16,54 @@ use super::mounts::Tree;
 use super::{failed, stands};
 use crate::error::SandboxError;
 use crate::layer::{Layer, LayerName};
-use crate::plan::Confined;
+use crate::plan::{Bytes, Confined};
 
 /// Protects and hides what the plan lists, in the Workspace as it lies in the new root.
 pub(super) fn protect(tree: &Tree<'_>, plan: &Confined) -> Result<Layer, SandboxError> {
     let workspace = tree
         .open(plan.workspace.as_path())
         .map_err(failed(LayerName::ProtectedPaths, "open(the Workspace)"))?;
-    let leaves: BTreeSet<&Path> = plan.protected.iter().map(|path| path.as_path()).collect();
-    let denied = plan.denied.iter().map(|path| path.as_path());
+    let pinned = hold(&workspace, &plan.protected, &plan.denied)?;
+    for path in &plan.denied {
+        change(&workspace, path.as_path(), |found| tree.cover(found))?;
+    }
+    let detail = format!(
+        "{} read-only, {pinned} pinned, {} hidden",
+        plan.protected.len(),
+        plan.denied.len()
+    );
+    Ok(stands(LayerName::ProtectedPaths, detail))
+}
+
+/// Makes what is protected read-only, and every folder above it, or above what is denied, a mount of its own; how many
+/// these are.
+pub(super) fn hold(
+    workspace: &OwnedFd,
+    protected: &[Bytes],
+    denied: &[Bytes],
+) -> Result<usize, SandboxError> {
+    let leaves: BTreeSet<&Path> = protected.iter().map(Bytes::as_path).collect();
     let pins: BTreeSet<&Path> = leaves
         .iter()
         .copied()
-        .chain(denied)
+        .chain(denied.iter().map(Bytes::as_path))
         .flat_map(|path| path.ancestors().skip(1))
         .filter(|above| !above.as_os_str().is_empty())
         .collect();
     // Ordered by path, so that a folder is pinned before what lies below it.
     for path in &pins {
-        change(&workspace, path, |found| {
+        change(workspace, path, |found| {
             attach(clone_tree(found, "")?, found, c"")
         })?;
     }
     for path in &leaves {
-        change(&workspace, path, |found| {
+        change(workspace, path, |found| {
             let clone = clone_tree(found, "")?;
             set_attributes(&clone, READ, Depth::Recursive)?;
             attach(&clone, found, c"")
         })?;
     }
-    for path in &plan.denied {
-        change(&workspace, path.as_path(), |found| tree.cover(found))?;
-    }
-    let detail = format!(
-        "{} read-only, {} pinned, {} hidden",
-        leaves.len(),
-        pins.len(),
-        plan.denied.len()
-    );
-    Ok(stands(LayerName::ProtectedPaths, detail))
+    Ok(pins.len())
 }
 
 /// Opens a path of the Workspace without following links and changes what is mounted there. What has gone since the host

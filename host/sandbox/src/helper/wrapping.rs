@@ -10,24 +10,21 @@ use std::ffi::CString;
 use std::fs::File;
 use std::io::{Read, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
-use std::path::Path;
 use std::process::exit;
 
 use rustix::fs::{MemfdFlags, Mode, OFlags, ResolveFlags};
 use rustix::io::{Errno, FdFlags};
-use rustix::mount::MountAttrFlags;
 use rustix::process::{Pid, Resource, Rlimit, Signal, WaitOptions, getrlimit, setrlimit};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
-use super::detached::{Depth, READ, attach, clone_tree, set_attributes};
 use super::inside::{PROCESSES_CAPPED, Proceed};
 use super::limits::{self, ProcessCap};
-use super::{capabilities, close_control, failed, last_errno, namespaces};
+use super::{capabilities, close_control, failed, last_errno, namespaces, protect};
 use crate::control::{self, Received, Report, Request};
 use crate::error::SandboxError;
 use crate::helper::WORD;
 use crate::layer::LayerName;
-use crate::plan::wrapped::{Inside, Told, With, Word, Wrapped};
+use crate::plan::wrapped::{Enclosed, Inside, With, Word, Wrapped};
 use crate::plan::{Bytes, Plan};
 use crate::policy::Limits;
 
@@ -42,12 +39,10 @@ pub(super) fn wrap(
 ) -> Result<(), SandboxError> {
     let streams = descriptors.split_off(plan.with.count());
     let in_session = plan.with != With::Nothing;
-    if let [workspace, user, network, ..] = descriptors.as_slice() {
+    if let [_, user, network, ..] = descriptors.as_slice() {
         namespaces::join(user, network)?;
         namespaces::separate_processes()?;
         raise_descriptor_limit();
-        rustix::process::fchdir(workspace)
-            .map_err(failed(LayerName::Mounts, "fchdir to the Workspace"))?;
     }
     let mut invocation = Invocation::compose(plan, descriptors)?;
     let tether = control::pair().map_err(host("socketpair(tether)"))?;
@@ -67,7 +62,7 @@ pub(super) fn wrap(
             // SAFETY: ends this process only, without running what the other has registered.
             unsafe { libc::_exit(127) }
         }
-        pid => Bubblewrap(Pid::from_raw(pid)),
+        pid => Child(Pid::from_raw(pid)),
     };
     drop((invocation, tether.1, complaints.1));
     let tether = tether.0;
@@ -82,8 +77,8 @@ pub(super) fn wrap(
             });
         }
     };
-    if let (Some(namespace), Inside::Command(enclosed)) = (namespace, &plan.inside) {
-        hold_links(&namespace, &enclosed.workspaces, &enclosed.links)?;
+    if let (Some(namespace), Some(enclosed)) = (namespace, plan.inside.to_hold()) {
+        hold(&namespace, enclosed)?;
     }
     let mut handed: Vec<BorrowedFd<'_>> = vec![control.as_fd()];
     handed.extend(streams.iter().map(AsFd::as_fd));
@@ -102,10 +97,10 @@ fn host(call: &'static str) -> impl Fn(std::io::Error) -> SandboxError {
     }
 }
 
-/// The process that has become bubblewrap, which this process must not outlive without having seen its end.
-struct Bubblewrap(Option<Pid>);
+/// A child of this process, which is killed where nobody has waited for its end.
+struct Child(Option<Pid>);
 
-impl Bubblewrap {
+impl Child {
     fn wait(mut self) {
         self.collect();
     }
@@ -117,7 +112,7 @@ impl Bubblewrap {
     }
 }
 
-impl Drop for Bubblewrap {
+impl Drop for Child {
     fn drop(&mut self) {
         if let Some(pid) = self.0 {
             let _ = rustix::process::kill_process(pid, Signal::KILL);
@@ -126,7 +121,7 @@ impl Drop for Bubblewrap {
     }
 }
 
-/// Every bind by identity takes a descriptor until bubblewrap has made it.
+/// Every file that hides another takes a descriptor until bubblewrap has made it.
 fn raise_descriptor_limit() {
     let limit = getrlimit(Resource::Nofile);
     let raised = Rlimit {
@@ -178,7 +173,7 @@ struct Invocation {
 }
 
 impl Invocation {
-    /// Opens what the options name, and writes them down with the numbers. The Workspace is the working directory.
+    /// Opens what the options name, and writes them down with the numbers.
     fn compose(plan: &Wrapped, mut descriptors: Vec<OwnedFd>) -> Result<Invocation, SandboxError> {
         let script = match plan.with {
             With::SessionAndScript => descriptors.pop(),
@@ -189,14 +184,14 @@ impl Invocation {
                 .map_err(failed(LayerName::Mounts, "lseek(script)"))?;
         }
         let mut composer = Composer {
+            workspace: descriptors.first(),
             script,
             named: Vec::new(),
         };
         let mut text = Vec::new();
-        for told in &plan.options {
-            if let Some(words) = composer.option(told)? {
-                text.extend(words);
-            }
+        for word in plan.options.iter().flat_map(|told| &told.0) {
+            text.extend(composer.word(word)?);
+            text.push(0);
         }
         let program = CString::new(plan.program.as_bytes())
             .map_err(|_| failed(LayerName::Mounts, "read the plan")(Errno::INVAL))?;
@@ -267,105 +262,82 @@ fn cap_processes(limits: &Limits) -> bool {
         .is_ok_and(|cap| cap == ProcessCap::Namespace)
 }
 
-struct Composer {
+struct Composer<'a> {
+    workspace: Option<&'a OwnedFd>,
     script: Option<OwnedFd>,
     named: Vec<OwnedFd>,
 }
 
-impl Composer {
-    /// The words of an option, each with the NUL byte that ends it; nothing where what it names has gone.
-    fn option(&mut self, told: &Told) -> Result<Option<Vec<u8>>, SandboxError> {
-        let mut words = Vec::new();
-        for word in &told.0 {
-            match word {
-                Word::Text(text) => words.extend(text.as_bytes()),
-                Word::Workspace(path) => match open_in_workspace(path.as_path()) {
-                    Ok(opened) => words.extend(self.name(opened)),
-                    Err(Errno::NOENT) if !path.as_bytes().is_empty() => return Ok(None),
-                    Err(errno) => {
-                        let call = format!("open({} in the Workspace)", path.to_text());
-                        return Err(failed(LayerName::ProtectedPaths, call)(errno));
-                    }
-                },
-                Word::Nothing => {
-                    let flags = OFlags::RDONLY | OFlags::CLOEXEC;
-                    let nothing = rustix::fs::open("/dev/null", flags, Mode::empty())
-                        .map_err(failed(LayerName::Mounts, "open(/dev/null)"))?;
-                    words.extend(self.name(nothing));
-                }
-                Word::Script => {
-                    let script = self.script.take().ok_or(Errno::BADF);
-                    words.extend(self.name(script.map_err(failed(LayerName::Mounts, "script"))?));
-                }
+impl Composer<'_> {
+    /// A word as bubblewrap is told it.
+    fn word(&mut self, word: &Word) -> Result<Vec<u8>, SandboxError> {
+        let opened = match word {
+            Word::Text(text) => return Ok(text.as_bytes().to_owned()),
+            Word::Workspace => match self.workspace {
+                Some(workspace) => rustix::io::fcntl_dupfd_cloexec(workspace, 0),
+                None => Err(Errno::BADF),
+            },
+            Word::Nothing => {
+                let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+                rustix::fs::open("/dev/null", flags, Mode::empty())
             }
-            words.push(0);
-        }
-        Ok(Some(words))
-    }
-
-    fn name(&mut self, descriptor: OwnedFd) -> Vec<u8> {
-        let number = descriptor.as_raw_fd().to_string().into_bytes();
-        self.named.push(descriptor);
-        number
+            Word::Script => self.script.take().ok_or(Errno::BADF),
+        };
+        let opened = opened.map_err(failed(LayerName::Mounts, "open what bwrap is to show"))?;
+        let number = opened.as_raw_fd().to_string().into_bytes();
+        self.named.push(opened);
+        Ok(number)
     }
 }
 
-/// Opens something of the Workspace, which is the working directory, through no link.
-fn open_in_workspace(path: &Path) -> rustix::io::Result<OwnedFd> {
-    let path = if path.as_os_str().is_empty() {
-        Path::new(".")
-    } else {
-        path
-    };
-    rustix::io::retry_on_intr(|| {
-        rustix::fs::openat2(
-            rustix::fs::CWD,
-            path,
-            OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC,
-            Mode::empty(),
-            ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS,
-        )
-    })
-}
-
-/// Makes the protected links of the Workspace read-only, at each of its places, in the view that bubblewrap has made.
+/// Holds what is protected in the Workspace, at each of its places, in the view that bubblewrap has made.
 ///
-/// A path leads a mount to what a link leads to, so bubblewrap cannot do this; by descriptor it can be done. Whoever may
-/// join the Session's namespaces may join the command's, which lies within: a child does, and does nothing else there.
-fn hold_links(
-    namespace: &OwnedFd,
-    workspaces: &[Bytes],
-    links: &[Bytes],
-) -> Result<(), SandboxError> {
+/// This is done by descriptor, as within the native walls. Whoever may join the Session's namespaces may join the
+/// command's, which lie within; a child of this process does, and does nothing else there.
+fn hold(namespace: &OwnedFd, plan: &Enclosed) -> Result<(), SandboxError> {
     let layer = LayerName::ProtectedPaths;
+    let (ours, theirs) = control::pair().map_err(host("socketpair"))?;
     // SAFETY: this process has one thread, so the child may do anything that this one may.
     match unsafe { libc::fork() } {
         -1 => Err(failed(layer, "fork")(last_errno())),
         0 => {
-            let held = enter_view(namespace).and_then(|()| {
-                let mut places = workspaces.iter();
-                places.try_for_each(|place| hold_links_at(place.as_path(), links))
-            });
-            let code = held.err().map_or(0, Errno::raw_os_error);
+            let held = enter_view(namespace)
+                .map_err(failed(layer, "setns(CLONE_NEWNS)"))
+                .and_then(|()| {
+                    plan.workspaces
+                        .iter()
+                        .try_for_each(|place| hold_at(place, plan))
+                });
+            let _ = control::send(&theirs, &held.err(), &[]);
             // SAFETY: ends this process only, without running what the other has registered.
-            unsafe { libc::_exit(code) }
+            unsafe { libc::_exit(0) }
         }
         pid => {
-            let pid = Pid::from_raw(pid);
-            let ended =
-                rustix::io::retry_on_intr(|| rustix::process::waitpid(pid, WaitOptions::empty()));
-            let code = match ended {
-                Ok(Some((_, status))) => status.exit_status().unwrap_or(libc::EIO),
-                _ => libc::EIO,
-            };
-            match code {
-                0 => Ok(()),
-                errno => Err(failed(layer, "mount on a symbolic link")(
-                    Errno::from_raw_os_error(errno),
-                )),
+            drop(theirs);
+            let said = control::receive::<Option<SandboxError>>(&ours);
+            Child(Pid::from_raw(pid)).wait();
+            match said {
+                Ok(Received::Message(None, _)) => Ok(()),
+                Ok(Received::Message(Some(failure), _)) => Err(failure),
+                _ => Err(failed(layer, "mount in the view of bwrap")(Errno::IO)),
             }
         }
     }
+}
+
+fn hold_at(place: &Bytes, plan: &Enclosed) -> Result<(), SandboxError> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let workspace = rustix::io::retry_on_intr(|| {
+        rustix::fs::openat2(
+            rustix::fs::CWD,
+            place.as_path(),
+            flags,
+            Mode::empty(),
+            ResolveFlags::NO_SYMLINKS,
+        )
+    });
+    let workspace = workspace.map_err(failed(LayerName::ProtectedPaths, "open(the Workspace)"))?;
+    protect::hold(&workspace, &plan.protected, &plan.denied).map(drop)
 }
 
 /// Enters a mount namespace and the user namespace that it belongs to.
@@ -381,26 +353,4 @@ fn enter_view(namespace: &OwnedFd) -> rustix::io::Result<()> {
     let user = unsafe { OwnedFd::from_raw_fd(user) };
     move_into_link_name_space(user.as_fd(), Some(LinkNameSpaceType::User))?;
     move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Mount))
-}
-
-fn hold_links_at(place: &Path, links: &[Bytes]) -> rustix::io::Result<()> {
-    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let open = |at: BorrowedFd<'_>, path: &Path| {
-        rustix::io::retry_on_intr(|| {
-            rustix::fs::openat2(at, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS)
-        })
-    };
-    let workspace = open(rustix::fs::CWD, place)?;
-    for link in links {
-        let found = match open(workspace.as_fd(), link.as_path()) {
-            Ok(found) => found,
-            // What has gone since the host looked needs no protection.
-            Err(Errno::NOENT) => continue,
-            Err(errno) => return Err(errno),
-        };
-        let clone = clone_tree(&found, "")?;
-        set_attributes(&clone, READ | MountAttrFlags::MOUNT_ATTR_NOEXEC, Depth::Top)?;
-        attach(&clone, &found, c"")?;
-    }
-    Ok(())
 }

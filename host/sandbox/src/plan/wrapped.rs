@@ -44,7 +44,7 @@ impl With {
     }
 }
 
-/// One option with its values. One that names something of the Workspace which has gone since is left out.
+/// One option with its values.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Told(pub(crate) Vec<Word>);
 
@@ -54,9 +54,8 @@ pub(crate) struct Told(pub(crate) Vec<Word>);
 pub(crate) enum Word {
     /// As it is.
     Text(Bytes),
-    /// The number of a descriptor that leads to a file or folder of the Workspace, named relative to it; empty is the
-    /// Workspace itself.
-    Workspace(Bytes),
+    /// The number of a descriptor that leads to the Workspace.
+    Workspace,
     /// The number of a descriptor with nothing to read.
     Nothing,
     /// The number of a descriptor with the script.
@@ -74,11 +73,13 @@ pub(crate) enum Inside {
 }
 
 impl Inside {
-    /// Symbolic links of the Workspace that bubblewrap cannot hold.
-    pub(crate) fn links(&self) -> &[Bytes] {
+    /// The command whose Workspace holds something that is to be held, by other means than bubblewrap's.
+    pub(crate) fn to_hold(&self) -> Option<&Enclosed> {
         match self {
-            Inside::Anchor { .. } => &[],
-            Inside::Command(enclosed) => &enclosed.links,
+            Inside::Anchor { .. } => None,
+            Inside::Command(plan) => {
+                (!plan.protected.is_empty() || !plan.denied.is_empty()).then_some(plan)
+            }
         }
     }
 }
@@ -94,8 +95,6 @@ pub(crate) struct Enclosed {
     pub(crate) identities: Vec<Identity>,
     /// What must be read-only in the Workspace, if it is there.
     pub(crate) protected: Vec<Bytes>,
-    /// Of that, the symbolic links: no path leads a mount onto one.
-    pub(crate) links: Vec<Bytes>,
     /// What must be unreadable in the Workspace, if it is there.
     pub(crate) denied: Vec<Bytes>,
     /// Folders, in the view, below which Landlock lets the command write.

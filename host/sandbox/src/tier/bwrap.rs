@@ -101,7 +101,6 @@ impl Ground {
                 workspace_identity: (status.st_dev, status.st_ino),
                 identities: confined.identities,
                 protected: confined.protected,
-                links: translation.links,
                 denied: confined.denied,
                 writable: confined.writable,
                 execution: confined.execution,

@@ -1,11 +1,11 @@
 //! The view of a command in bubblewrap's words.
 //!
 //! Nothing is left to bubblewrap's defaults: with them a host that is root would keep its capabilities, could write to
-//! `/proc/sys`, and would go on without a user namespace where it may not make one. What lies in the Workspace is named by
-//! descriptor, so that a path which comes to lead elsewhere ends the start instead of the confinement. This translates and
-//! nothing else: what is where on the host it is told.
+//! `/proc/sys`, and would go on without a user namespace where it may not make one. The Workspace is named by descriptor, so
+//! that a path which comes to lead elsewhere ends the start instead of the confinement. What is protected in it is not told
+//! at all: bubblewrap makes what a mount needs where it is missing, by a path on which a running command may put a link
+//! that leads out at any time. This translates and nothing else: what is where on the machine it asks.
 
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use crate::helper::proc::{HIDDEN, READ_ONLY};
@@ -28,14 +28,12 @@ pub(super) trait Ask {
     fn in_workspace(&self, path: &Path) -> Option<Kind>;
 }
 
-/// What bubblewrap is told, and what it cannot be told.
+/// What bubblewrap is told, and where the Workspace lies by that.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Translation {
     pub(super) options: Vec<Told>,
     /// Where the Workspace lies in the view, its own place first.
     pub(super) workspaces: Vec<Bytes>,
-    /// Protected symbolic links of the Workspace: a mount goes where they lead.
-    pub(super) links: Vec<Bytes>,
 }
 
 /// The options with which the Session's namespaces are made, the network's among them or not, around a view that is the
@@ -72,7 +70,6 @@ pub(super) fn translate(plan: &Confined, ask: &dyn Ask) -> Translation {
             told(["--as-pid-1"]),
         ],
         workspaces: Vec::new(),
-        links: Vec::new(),
     };
     for (number, entry) in plan.view.iter().enumerate() {
         translator.put(entry, &plan.view[..number]);
@@ -91,7 +88,6 @@ pub(super) fn translate(plan: &Confined, ask: &dyn Ask) -> Translation {
     Translation {
         options: translator.options,
         workspaces: translator.workspaces,
-        links: translator.links,
     }
 }
 
@@ -100,7 +96,6 @@ struct Translator<'a> {
     ask: &'a dyn Ask,
     options: Vec<Told>,
     workspaces: Vec<Bytes>,
-    links: Vec<Bytes>,
 }
 
 impl Translator<'_> {
@@ -163,58 +158,23 @@ impl Translator<'_> {
         }
     }
 
-    /// The Workspace at one place of the view, with what is protected and hidden in it.
-    ///
-    /// Every folder above such a path is bound upon itself: what is mounted can neither be renamed nor removed.
+    /// The Workspace at one place of the view, with what is hidden in it: that was there at the Session's start, and has
+    /// been held since, so that no command can have put anything else in its way.
     fn workspace(&mut self, access: Access, place: Bytes) {
         let (plan, ask) = (self.plan, self.ask);
-        let leaves: BTreeSet<&Path> = plan.protected.iter().map(Bytes::as_path).collect();
-        let denied: BTreeSet<&Path> = plan.denied.iter().map(Bytes::as_path).collect();
-        let pins: BTreeSet<&Path> = leaves
-            .iter()
-            .chain(&denied)
-            .flat_map(|path| path.ancestors().skip(1))
-            .filter(|above| !above.as_os_str().is_empty())
-            .collect();
-        let first = self.workspaces.is_empty();
-        self.show(access, Path::new(""), &place);
-        // Ordered by path, so that a folder comes before what lies below it.
-        for path in pins {
-            if ask.in_workspace(path) == Some(Kind::Folder) {
-                self.show(access, path, &place);
-            }
-        }
-        for path in leaves {
-            match ask.in_workspace(path) {
-                Some(Kind::Link) if first => self.links.push(path.into()),
-                Some(Kind::Link) | None => {}
-                Some(Kind::Folder | Kind::File) => self.show(Access::Read, path, &place),
-            }
-        }
-        for path in denied {
+        let option = match access {
+            Access::Read => "--ro-bind-fd",
+            Access::Write => "--bind-fd",
+        };
+        let target = Word::Text(place.clone());
+        self.options
+            .push(Told(vec![text(option), Word::Workspace, target]));
+        for path in plan.denied.iter().map(Bytes::as_path) {
             if let Some(kind) = ask.in_workspace(path) {
                 self.cover(kind, &place.as_path().join(path).into());
             }
         }
         self.workspaces.push(place);
-    }
-
-    /// Binds something of the Workspace, by identity, to where it belongs in a Workspace that lies at `place`.
-    fn show(&mut self, access: Access, path: &Path, place: &Bytes) {
-        let option = match access {
-            Access::Read => "--ro-bind-fd",
-            Access::Write => "--bind-fd",
-        };
-        let target = if path.as_os_str().is_empty() {
-            place.clone()
-        } else {
-            place.as_path().join(path).into()
-        };
-        self.options.push(Told(vec![
-            text(option),
-            Word::Workspace(path.into()),
-            Word::Text(target),
-        ]));
     }
 
     /// Covers what is at `target` with an empty folder that nobody can write to, or an empty file that nobody can read.

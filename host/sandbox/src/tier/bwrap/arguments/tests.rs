@@ -62,7 +62,7 @@ fn plan(view: Vec<Entry>) -> Confined {
 fn shown(options: &[Told]) -> String {
     let word = |word: &Word| match word {
         Word::Text(text) => text.to_text(),
-        Word::Workspace(path) => format!("<workspace:{}>", path.to_text()),
+        Word::Workspace => "<workspace>".to_owned(),
         Word::Nothing => "<nothing>".to_owned(),
         Word::Script => "<script>".to_owned(),
     };
@@ -179,8 +179,8 @@ fn a_view_is_told_in_the_order_in_which_it_is_put_there() {
 fn workspace_plan(access: Access) -> Confined {
     let paths = |paths: &[&str]| paths.iter().map(|&path| path.into()).collect();
     Confined {
-        protected: paths(&[".git/config", ".git/hooks", ".vscode", "sub/.git/hooks"]),
-        denied: paths(&["service/.env", "service/secrets"]),
+        protected: paths(&[".git/config", ".git/hooks"]),
+        denied: paths(&["gone/.env", "service/.env", "service/secrets"]),
         ..plan(vec![
             Entry::Workspace { access },
             Entry::WorkspaceAlias {
@@ -192,55 +192,38 @@ fn workspace_plan(access: Access) -> Confined {
 
 fn workspace_machine() -> Listed {
     Listed::default()
-        .workspace(Kind::Folder, &[".git", ".git/hooks", "sub", "sub/.git"])
-        .workspace(Kind::Folder, &["sub/.git/hooks", "service"])
+        .workspace(Kind::Folder, &[".git", ".git/hooks", "service"])
         .workspace(Kind::Folder, &["service/secrets"])
         .workspace(Kind::File, &[".git/config", "service/.env"])
-        .workspace(Kind::Link, &[".vscode"])
 }
 
 #[test]
-fn what_is_protected_is_held_with_every_folder_above_it_at_both_names_of_the_workspace() {
+fn the_workspace_lies_at_both_of_its_names_with_what_is_hidden_in_it_and_nothing_of_what_is_protected()
+ {
     let plan = workspace_plan(Access::Write);
-    let told = view_of(&plan, &workspace_machine());
-    let (first, second) = told.split_at(told.find("\n--bind-fd <workspace:> /workspace").unwrap());
     expect_test::expect![[r#"
-        --bind-fd <workspace:> /home/me/w
-        --bind-fd <workspace:.git> /home/me/w/.git
-        --bind-fd <workspace:service> /home/me/w/service
-        --bind-fd <workspace:sub> /home/me/w/sub
-        --bind-fd <workspace:sub/.git> /home/me/w/sub/.git
-        --ro-bind-fd <workspace:.git/config> /home/me/w/.git/config
-        --ro-bind-fd <workspace:.git/hooks> /home/me/w/.git/hooks
-        --ro-bind-fd <workspace:sub/.git/hooks> /home/me/w/sub/.git/hooks
+        --bind-fd <workspace> /home/me/w
         --perms 0000 --ro-bind-data <nothing> /home/me/w/service/.env
         --perms 0555 --size 4096 --tmpfs /home/me/w/service/secrets
-        --remount-ro /home/me/w/service/secrets"#]]
-    .assert_eq(first);
-    assert_eq!(first.replace("/home/me/w", "/workspace"), second.trim());
+        --remount-ro /home/me/w/service/secrets
+        --bind-fd <workspace> /workspace
+        --perms 0000 --ro-bind-data <nothing> /workspace/service/.env
+        --perms 0555 --size 4096 --tmpfs /workspace/service/secrets
+        --remount-ro /workspace/service/secrets"#]]
+    .assert_eq(&view_of(&plan, &workspace_machine()));
     let translation = translate(&plan, &workspace_machine());
     assert_eq!(
         translation.workspaces,
         ["/home/me/w", "/workspace"].map(Bytes::from)
     );
-    // A link is named once; it is held by other means.
-    assert_eq!(translation.links, [Bytes::from(".vscode")]);
 }
 
 #[test]
-fn nothing_of_a_read_only_workspace_is_bound_to_be_written_to() {
-    let told = view_of(&workspace_plan(Access::Read), &workspace_machine());
-    assert!(!told.contains("--bind-fd"), "{told}");
-    assert!(told.contains("--ro-bind-fd <workspace:.git> /workspace/.git"));
-}
-
-#[test]
-fn what_is_gone_is_not_told_and_what_hides_it_is_not_either() {
-    let plan = workspace_plan(Access::Write);
-    let told = view_of(&plan, &Listed::default());
+fn a_workspace_that_is_only_read_is_bound_read_only() {
+    let told = view_of(&workspace_plan(Access::Read), &Listed::default());
     assert_eq!(
         told,
-        "--bind-fd <workspace:> /home/me/w\n--bind-fd <workspace:> /workspace"
+        "--ro-bind-fd <workspace> /home/me/w\n--ro-bind-fd <workspace> /workspace"
     );
 }
 
