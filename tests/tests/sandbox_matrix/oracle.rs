@@ -101,13 +101,13 @@ fn hex(bytes: &[u8]) -> String {
 
 /// Sets an extended attribute, where the file system has them.
 pub(crate) fn set_attribute(path: &Path, name: &str, value: &str) {
-    let set = rustix::fs::setxattr(
-        path.as_os_str().as_bytes(),
-        name,
-        value.as_bytes(),
-        rustix::fs::XattrFlags::empty(),
-    );
-    if let Err(error) = set {
+    set_raw_attribute(path, name, value.as_bytes());
+}
+
+/// As [`set_attribute`], with any bytes.
+pub(crate) fn set_raw_attribute(path: &Path, name: &str, value: &[u8]) {
+    let flags = rustix::fs::XattrFlags::empty();
+    if let Err(error) = rustix::fs::setxattr(path.as_os_str().as_bytes(), name, value, flags) {
         assert_eq!(error, rustix::io::Errno::OPNOTSUPP, "{}", path.display());
     }
 }
