@@ -6,7 +6,9 @@ mod support;
 use std::fs;
 
 use floe_sandbox::{Event, Excess, SandboxOptions};
-use support::{Outcome, Session, again_without_privileges, eventually, processes_with};
+use support::{
+    Outcome, Session, again_within_bwrap, again_without_privileges, eventually, processes_with,
+};
 
 fn session(change: impl FnOnce(&mut SandboxOptions)) -> Session {
     Session::with(|_, options| change(options))
@@ -161,17 +163,28 @@ fn a_command_that_only_waits_is_left_alone_and_its_leader_sleeps() {
     assert_eq!(running.finish().stdout, "alive\n");
 }
 
-/// The first process of the sandbox: the only child of the helper that the host started.
+/// The first process of the sandbox: the only child of the helper that the host started, or of the bubblewrap in between.
 fn leader(helper: u32) -> u32 {
     let children = format!("/proc/{helper}/task/{helper}/children");
-    fs::read_to_string(children)
+    let child = fs::read_to_string(children)
         .unwrap()
         .trim()
         .parse()
-        .unwrap()
+        .unwrap();
+    let name = fs::read_to_string(format!("/proc/{child}/comm")).unwrap();
+    if name.trim() == "bwrap" {
+        leader(child)
+    } else {
+        child
+    }
 }
 
 #[test]
 fn as_an_ordinary_user_as_well() {
     again_without_privileges();
+}
+
+#[test]
+fn all_of_this_holds_within_walls_that_bubblewrap_builds() {
+    again_within_bwrap();
 }

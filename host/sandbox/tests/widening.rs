@@ -7,7 +7,12 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
 use floe_sandbox::{Event, Policy, SandboxError, Widening, WideningFault, WorkspaceMode};
-use support::{Outcome, Running, Session};
+use support::{Outcome, Running, Session, again_within_bwrap};
+
+#[test]
+fn all_of_this_holds_within_walls_that_bubblewrap_builds() {
+    again_within_bwrap();
+}
 
 /// What there is to ask for.
 fn outside(session: &Session) -> PathBuf {
