@@ -1,8 +1,8 @@
 //! Layer 9: system calls that no build needs and that have led out of sandboxes.
 //!
 //! A list of refusals, not of permissions: what is not listed works, because a sandbox that breaks honest programs is
-//! switched off. Refused calls fail with EPERM, as they do for a process without privileges. `clone3` is "not there", so
-//! that libraries fall back to `clone`, whose flags a filter can read. Calls of another architecture kill.
+//! switched off. Refused calls fail with EPERM, as they do for a process without privileges. `clone3` and `openat2` are "not
+//! there", so that libraries fall back to calls whose arguments a filter can read. Calls of another architecture kill.
 
 use std::collections::BTreeMap;
 
@@ -88,6 +88,29 @@ impl Sockets {
     }
 }
 
+/// System calls that give a file its mode: the number of the argument with the mode, and of the one with the flags that
+/// say whether a file is made at all.
+#[rustfmt::skip]
+const MODES: &[(i64, u8, Option<u8>)] = &[
+    (libc::SYS_fchmod, 1, None), (libc::SYS_fchmodat, 2, None), (SYS_FCHMODAT2, 2, None),
+    (libc::SYS_mknodat, 2, None), (libc::SYS_openat, 3, Some(2)),
+];
+
+#[cfg(target_arch = "x86_64")]
+#[rustfmt::skip]
+const MODES_HERE: &[(i64, u8, Option<u8>)] = &[
+    (libc::SYS_chmod, 1, None), (libc::SYS_creat, 1, None), (libc::SYS_mknod, 1, None),
+    (libc::SYS_open, 2, Some(1)),
+];
+#[cfg(not(target_arch = "x86_64"))]
+const MODES_HERE: &[(i64, u8, Option<u8>)] = &[];
+
+/// `fchmodat2` has this number on every architecture.
+const SYS_FCHMODAT2: i64 = 452;
+
+/// With these flags a file is made.
+const MAKING: [libc::c_int; 2] = [libc::O_CREAT, libc::O_TMPFILE & !libc::O_DIRECTORY];
+
 /// Installs the filter for this process and all that come from it.
 pub(super) fn filter(sockets: Sockets) -> Result<Layer, SandboxError> {
     let (refusals, count) = refusals(sockets).map_err(|_| broken())?;
@@ -149,6 +172,27 @@ fn refusals(sockets: Sockets) -> Result<(BpfProgram, usize), seccompiler::Backen
     ];
     rules.insert(libc::SYS_socket, refused_sockets);
 
+    // A program that runs with its owner's privileges, left in the Workspace, would give the host's to any other user of
+    // the machine.
+    let privileged = |argument| {
+        let bit = u64::from(libc::S_ISUID);
+        condition(argument, Dword, MaskedEq(bit), bit)
+    };
+    for &(call, mode, flags) in MODES.iter().chain(MODES_HERE) {
+        let refused = match flags {
+            None => vec![SeccompRule::new(vec![privileged(mode)?])?],
+            Some(flags) => MAKING
+                .iter()
+                .map(|&making| {
+                    let making = making as u64;
+                    let made = condition(flags, Dword, MaskedEq(making), making)?;
+                    SeccompRule::new(vec![made, privileged(mode)?])
+                })
+                .collect::<Result<_, _>>()?,
+        };
+        rules.insert(call, refused);
+    }
+
     let count = rules.len();
     let architecture = std::env::consts::ARCH.try_into()?;
     let filter = SeccompFilter::new(
@@ -160,7 +204,7 @@ fn refusals(sockets: Sockets) -> Result<(BpfProgram, usize), seccompiler::Backen
     Ok((filter.try_into()?, count))
 }
 
-/// "Not implemented" for `clone3`, and on x86-64 for the second numbering of all calls (x32), which would pass by the
+/// "Not implemented" for `clone3` and `openat2`, whose flags and mode a filter cannot read, and on x86-64 for the second numbering of all calls (x32), which would pass by the
 /// filter's numbers.
 fn absences() -> BpfProgram {
     const LOAD: u16 = (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16;
@@ -173,7 +217,8 @@ fn absences() -> BpfProgram {
     vec![
         // The call's number is the first word of what a filter sees.
         step(LOAD, 0, 0, 0),
-        step(IF_EQUAL, 1, 0, libc::SYS_clone3 as u32),
+        step(IF_EQUAL, 2, 0, libc::SYS_clone3 as u32),
+        step(IF_EQUAL, 1, 0, libc::SYS_openat2 as u32),
         step(IF_AT_LEAST, 0, 1, X32),
         step(RETURN, 0, 0, absent),
         step(RETURN, 0, 0, libc::SECCOMP_RET_ALLOW),

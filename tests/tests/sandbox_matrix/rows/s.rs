@@ -6,9 +6,11 @@ mod children;
 mod doors;
 mod flood;
 mod input;
+mod leaks;
 mod places;
 mod script;
 mod starts;
+mod surroundings;
 mod terminal;
 mod text;
 
@@ -26,9 +28,11 @@ pub(crate) fn rows() -> Vec<Row> {
         children::ROWS,
         flood::ROWS,
         input::ROWS,
+        leaks::ROWS,
         places::ROWS,
         script::ROWS,
         starts::ROWS,
+        surroundings::ROWS,
         terminal::ROWS,
         text::ROWS,
     ]

@@ -299,10 +299,10 @@ refused('ptrace traceme', number(101, 117), long(0), 0, 0, 0)
 f = os.pidfd_open(child.pid)
 refused('pidfd_getfd', 438, f, 0, 0)
 refused('process_madvise', 440, f, vector, long(1), 21, 0)
-for file in ('mem', 'environ', 'maps', 'syscall', 'stack', 'exe', 'fd', 'cwd', 'root', 'pagemap', 'auxv'):
+for file in ('mem', 'environ', 'maps', 'syscall', 'stack', 'exe', 'fd/0', 'fd/3', 'cwd', 'root', 'pagemap', 'auxv'):
     try:
         path = f'/proc/1/{file}'
-        text = os.listdir(path) if file == 'fd' else os.readlink(path) if file in ('exe', 'cwd', 'root') else open(path, 'rb').read(64)
+        text = os.readlink(path) if file in ('exe', 'cwd', 'root', 'fd/0', 'fd/3') else open(path, 'rb').read(64)
         if text: print('WENT THROUGH', path, text)
     except OSError: pass
 for flags in (os.O_WRONLY, os.O_RDWR):
@@ -488,7 +488,10 @@ how = (ctypes.c_uint64 * 3)(os.O_CREAT | os.O_WRONLY, 0o4755, 0)
 libc.syscall(437, -100, b'nine', how, 24)
 if x86: libc.syscall(85, b'ten', 0o4755)
 open('eleven', 'w'); libc.syscall(268 if x86 else 53, -100, b'eleven', ctypes.c_ulong((1 << 32) | 0o4755))
-f = os.open('.', os.O_TMPFILE | os.O_RDWR, 0o4755); os.link(f'/proc/self/fd/{f}', 'twelve', follow_symlinks=True)
+def unnamed():
+    f = os.open('.', os.O_TMPFILE | os.O_RDWR, 0o4755)
+    assert libc.linkat(-100, f'/proc/self/fd/{f}'.encode(), -100, b'twelve', 0x400) == 0
+tried(unnamed)
 END
          tar cf t --mode=4755 one; mkdir out; tar xpf t -C out; cp -p --preserve=all one thirteen",
     );

@@ -242,7 +242,6 @@ fn hard_link_to_outside(stage: &Stage) {
         "ln /usr/bin/env h".to_owned(),
         "ln /proc/self/exe h".to_owned(),
         "exec 3</etc/passwd; ln -L /proc/self/fd/3 h".to_owned(),
-        "mv /etc/passwd h".to_owned(),
         format!("python3 -c \"import os; os.link('{outside}/file', 'h')\""),
         "python3 -c \"
 import ctypes, os
@@ -319,9 +318,10 @@ fn helper_in_proc(stage: &Stage) {
             format!("cat /proc/{process}/root/etc/shadow"),
         ]);
     }
-    attacks.extend(
-        ["exe", "root/", "cwd/", "fd/", "map_files/", "mem"]
-            .map(|file| format!("cat /proc/1/{file} || ls /proc/1/{file} | grep .")),
+    attacks.extend(["root", "cwd", "map_files"].map(|folder| format!("ls /proc/1/{folder}/")));
+    attacks.extend(["exe", "mem", "maps"].map(|file| format!("cat /proc/1/{file}")));
+    attacks.push(
+        "for fd in /proc/1/fd/*; do readlink $fd || cat $fd; done 2>/dev/null | grep .".to_owned(),
     );
     session.all_refused(&attacks);
     // An executable that waits to be overwritten in the moment when it is executed as the next command's helper.

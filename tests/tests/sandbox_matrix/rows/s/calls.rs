@@ -32,6 +32,11 @@ pub(crate) const ROWS: &[Row] = &[
         time_is_over,
     ),
     Row::new(
+        "S28",
+        "a command that is to be killed is asked, has its say, and is made to end where it does not",
+        asked_then_made,
+    ),
+    Row::new(
         "S29",
         "an interrupt ends a call at once with all that it started, and what was printed is kept",
         interrupted_call,
@@ -103,7 +108,7 @@ fn programs_that_ask(stage: &Stage) {
 }
 
 /// How a result says that a program waits for input.
-const WAITING: &str = "waiting for input";
+const WAITING: &str = "[the process seems to wait for input]";
 
 fn ids_reach_their_own(stage: &Stage) {
     let (session, other) = (stage.session(), stage.session());
@@ -210,7 +215,7 @@ fn time_is_over(stage: &Stage) {
     stage.wait(async {
         let door = doors::open_timed(stage, &session, "waits", 2_000).await;
         let script = format!(
-            "echo before; trap 'echo asked' TERM; bash -c 'trap \"\" TERM; (setsid sleep {mark} &); sleep {mark}' & wait; wait; sleep {mark}"
+            "echo before; trap 'touch asked' TERM; bash -c 'trap \"\" TERM; (setsid sleep {mark} &); sleep {mark}' & wait; wait; sleep {mark}"
         );
         let started = Instant::now();
         let output = door.call("waits", &json!({"cmd": script}).to_string()).await;
@@ -220,7 +225,43 @@ fn time_is_over(stage: &Stage) {
         assert_eq!(output.stop_reason, StopReason::Failed);
     });
     gone(&mark);
-    assert!(session.commands.list().is_empty());
+    assert!(stage.has("asked"), "it was ended without being asked");
+    eventually("nothing is registered", || {
+        session.commands.list().is_empty()
+    });
+}
+
+fn asked_then_made(stage: &Stage) {
+    let (session, mark) = (stage.session(), mark());
+    stage.wait(async {
+        let door = doors::open(stage, &session).await;
+        let polite = format!("trap 'echo bye; exit 5' TERM; echo up; setsid sleep {mark} & while :; do sleep 0.05; done");
+        let stubborn = format!("trap 'echo no' TERM INT HUP; echo up; setsid sleep {mark} & while :; do sleep 0.05; done # {mark}");
+        for (script, last_words) in [(polite, "bye\n"), (stubborn, "no\n")] {
+            let process = process_id(&door.exec_for(&script, 1000).await);
+            let started = Instant::now();
+            let output = door.input(&process, json!({"kill": true})).await;
+            assert!(started.elapsed() < SOON);
+            assert_eq!(
+                output.output,
+                format!("{last_words}\n[process {process} killed (SIGTERM to the process group, SIGKILL after a grace period)]")
+            );
+            tokio::task::block_in_place(|| gone(&mark));
+            let output = door.input(&process, json!({"kill": true})).await.output;
+            assert!(output.contains("unknown process_id"), "{output}");
+        }
+        // One whose end nobody has seen yet: its last words are, and how it ended.
+        let process = process_id(&door.exec_for("read x; echo over; exit 6", 250).await);
+        let command = session.commands.attach(&process).unwrap();
+        command.write_stdin(b"\n").await.unwrap();
+        command.ended().await;
+        drop(command);
+        let output = door.input(&process, json!({"kill": true})).await.output;
+        assert_eq!(
+            output,
+            format!("over\n\n[process {process} had already exited (exit code 6); session removed]")
+        );
+    });
 }
 
 fn interrupted_call(stage: &Stage) {
@@ -238,8 +279,10 @@ fn interrupted_call(stage: &Stage) {
         assert_eq!(output.end, CallOutcome::Interrupted);
         assert_eq!(output.stop_reason, StopReason::Aborted);
         assert!(output.output.starts_with("begin\n"), "{}", output.output);
-        tokio::task::block_in_place(|| gone(&mark));
-        assert!(session.commands.list().is_empty());
+        tokio::task::block_in_place(|| {
+            gone(&mark);
+            eventually("nothing is registered", || session.commands.list().is_empty());
+        });
         // It was asked before it was ended.
         assert!(stage.has("asked"));
 

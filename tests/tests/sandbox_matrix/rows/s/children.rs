@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use floe_command::{CommandHandle, Status};
 
-use super::{gone, mark};
+use super::{doors, gone, mark};
 use crate::row::Row;
 use crate::stage::{Session, Stage, eventually, finish, processes_with, read_until};
 
@@ -67,6 +67,16 @@ fn child_left_behind(stage: &Stage) {
     assert!(started.elapsed() < SOON);
     gone(&mark);
     assert!(session.commands.list().is_empty());
+    // The model is told what it can rely on.
+    stage.wait(async {
+        let tools = doors::open(stage, &session).await.environment.tools();
+        let exec = tools.iter().find(|tool| tool.name == "exec_command");
+        let description = serde_json::to_value(exec).unwrap()["description"].to_string();
+        assert!(
+            description.contains("every process it started ends"),
+            "{description}"
+        );
+    });
 }
 
 fn disowned_daemon(stage: &Stage) {

@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 use super::doors::{self, Calls, process_id};
 use super::{gone, mark};
 use crate::row::Row;
-use crate::stage::{LONG, Stage, eventually, finish, read_until};
+use crate::stage::{LONG, Stage, eventually, finish, processes_with, read_until};
 
 pub(crate) const ROWS: &[Row] = &[
     Row::new(
@@ -102,7 +102,7 @@ fn interrupt_reaches_the_group(stage: &Stage) {
             // A shell that has printed has yet to start what it waits for.
             tokio::task::block_in_place(|| {
                 eventually("it sleeps", || {
-                    crate::stage::processes_with(&format!("sleep\0{first}")) > 0
+                    processes_with(&format!("sleep\0{first}")) > 0
                 });
             });
             command.send_signal("SIGINT").unwrap();
@@ -114,8 +114,30 @@ fn interrupt_reaches_the_group(stage: &Stage) {
             );
             assert_eq!(outcome.text, "", "{script}");
         }
-        gone(&first);
-        gone(&second);
+        tokio::task::block_in_place(|| {
+            gone(&first);
+            gone(&second);
+        });
+        // The terminal signals its foreground group itself.
+        let spec = CommandSpec {
+            terminal: true,
+            ..CommandSpec::shell(format!(
+                "echo up; sleep {first} | sleep {first}; echo not so"
+            ))
+        };
+        let command = session.try_start(spec).await.unwrap();
+        read_until(&command, "up\r\n").await;
+        tokio::task::block_in_place(|| {
+            eventually("both sleep", || {
+                processes_with(&format!("sleep\0{first}")) == 2
+            });
+        });
+        command.send_signal("SIGINT").unwrap();
+        let outcome = finish(&command).await;
+        assert_eq!(
+            (outcome.text.as_str(), outcome.status),
+            ("^C", Status::Signaled("SIGINT".into()))
+        );
 
         let door = doors::open(stage, &session).await;
         let script = "trap '' INT; echo up; read line; echo \"got $line\"";

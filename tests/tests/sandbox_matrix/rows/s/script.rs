@@ -1,4 +1,4 @@
-//! What a script finds, and what becomes of it: bytes, locale, pagers, signals, exit codes.
+//! What becomes of a script: bytes, pagers, signals, exit codes.
 
 use floe_command::{CommandSpec, Status};
 use floe_protocol::StopReason;
@@ -12,11 +12,6 @@ pub(crate) const ROWS: &[Row] = &[
         "S37",
         "a script reaches bash byte for byte, at any length",
         byte_for_byte,
-    ),
-    Row::new(
-        "S39",
-        "without a person's locale it is C.UTF-8: characters are characters, order and dates are stable",
-        locale,
     ),
     Row::new(
         "S40",
@@ -91,30 +86,6 @@ fn byte_for_byte(stage: &Stage) {
         assert_eq!(outcome.stdout.as_bytes(), wanted, "{script:?}");
         assert_eq!(outcome.status, Status::Exited(0), "{script:?}");
     }
-}
-
-fn locale(stage: &Stage) {
-    let session = stage.session_with(|setup| {
-        let host = &mut setup.commands.environment.host;
-        host.retain(|(name, _)| name != "LANG" && !name.to_string_lossy().starts_with("LC_"));
-    });
-    let script = r#"echo $LANG; printf '\xc3\xa9' | wc -m; printf 'b\na\nB\nA\n' | sort | tr '\n' ' '; date -u -d @0 '+%A %B'
-        python3 -c 'import sys; print(sys.stdout.encoding.lower(), "é")'"#;
-    let outcome = session.run(script);
-    assert_eq!(
-        (outcome.stdout.as_str(), outcome.stderr.as_str()),
-        ("C.UTF-8\n1\nA B a b Thursday January\nutf-8 é\n", "")
-    );
-    // A person's own is kept.
-    let session = stage.session_with(|setup| {
-        let host = &mut setup.commands.environment.host;
-        host.retain(|(name, _)| name != "LANG");
-        host.extend([
-            ("LANG".into(), "C".into()),
-            ("LC_TIME".into(), "POSIX".into()),
-        ]);
-    });
-    assert_eq!(session.ok("echo $LANG $LC_TIME"), "C POSIX\n");
 }
 
 fn no_pager(stage: &Stage) {
@@ -200,13 +171,13 @@ fn standard_start(stage: &Stage) {
         command: "grep".into(),
         args: Some(vec![
             "-hE".into(),
-            "^Sig(Pnd|Blk|Ign|Cgt)|^Threads|^FDSize".into(),
+            "^Sig(Pnd|Blk|Ign)".into(),
             "/proc/self/status".into(),
         ]),
         ..CommandSpec::default()
     };
     let direct = session.run_spec(direct).text;
-    assert_eq!(direct.matches(&zeros).count(), 4, "{direct}");
+    assert_eq!(direct.matches(&zeros).count(), 3, "{direct}");
     // In a terminal too, with the same three descriptors.
     let terminal = CommandSpec {
         terminal: true,
@@ -230,7 +201,10 @@ fn exit_codes(stage: &Stage) {
         ("exit 1", exited(1)),
         ("./not-executable 2>/dev/null", exited(126)),
         ("no-such-program-here 2>/dev/null", exited(127)),
-        ("bash -c 'kill -TERM $$'; exit $?", exited(143)),
+        (
+            "{ bash -c 'kill -TERM $$'; } 2>/dev/null; exit $?",
+            exited(143),
+        ),
         ("exit 137", exited(137)),
         ("exit 255", exited(255)),
         ("exit 256", exited(0)),
@@ -241,7 +215,7 @@ fn exit_codes(stage: &Stage) {
         ("kill -SEGV $$", signaled("SIGSEGV")),
         ("kill -PIPE $$", signaled("SIGPIPE")),
         ("kill -USR1 $$", signaled("SIGUSR1")),
-        ("ulimit -t 1; while :; do :; done", signaled("SIGXCPU")),
+        ("ulimit -S -t 1; while :; do :; done", signaled("SIGXCPU")),
     ];
     for (script, wanted) in cases {
         let outcome = session.run(script);

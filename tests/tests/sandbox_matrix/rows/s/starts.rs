@@ -1,20 +1,18 @@
-//! Starting commands: what a start depends on, what it costs, what many of them leave, and time.
+//! Commands and time: threads that end, windows, and clocks that jump.
 
-use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant, SystemTime};
 
-use floe_command::{CommandSpec, Status};
 use floe_sandbox::Streams;
 use serde_json::json;
 
 use super::bare;
 use super::doors::{self, Calls, process_id};
 use crate::row::Row;
-use crate::stage::{Session, Stage, eventually, put};
+use crate::stage::{Stage, eventually};
 
 /// What no row may wait longer for that should come at once.
 const SOON: Duration = Duration::from_secs(20);
@@ -29,21 +27,6 @@ pub(crate) const ROWS: &[Row] = &[
         "S15",
         "a command that ends at once does not wait out its window",
         window_is_not_waited_out,
-    ),
-    Row::new(
-        "S31",
-        "two hundred commands of all kinds leave no process, descriptor, thread, mount, file or memory",
-        nothing_is_left,
-    ),
-    Row::new(
-        "S38",
-        "variables of hundreds of kibibytes are not inherited and keep no command from starting",
-        huge_variables,
-    ),
-    Row::new(
-        "S45",
-        "the profile is read once for a Session and not for every command, and its PATH holds",
-        profile_is_read_once,
     ),
     Row::new(
         "S48",
@@ -99,186 +82,6 @@ fn window_is_not_waited_out(stage: &Stage) {
         assert_eq!(door.input(&process, more).await.output, "[no output]");
         assert!(started.elapsed() < SOON, "{:?}", started.elapsed());
     });
-}
-
-/// What this process holds of what commands could leave.
-#[derive(Debug, PartialEq, Eq)]
-struct Holdings {
-    descriptors: usize,
-    threads: usize,
-    children: usize,
-    mounts: usize,
-    files: BTreeSet<String>,
-}
-
-impl Holdings {
-    fn count(session: &Session<'_>) -> Holdings {
-        let own = format!(" {} ", std::process::id());
-        let is_ours = |stat: &String| {
-            let parent = stat.rsplit(')').next().unwrap_or_default().get(2..);
-            parent.is_some_and(|parent| parent.starts_with(&own))
-        };
-        let stats = fs::read_dir("/proc").unwrap().flatten();
-        let stats = stats.filter_map(|entry| fs::read_to_string(entry.path().join("stat")).ok());
-        let listing = Command::new("find").arg(&session.folder).output().unwrap();
-        Holdings {
-            children: stats.filter(is_ours).count(),
-            descriptors: fs::read_dir("/proc/self/fd").unwrap().count(),
-            threads: fs::read_dir("/proc/self/task").unwrap().count(),
-            mounts: fs::read_to_string("/proc/self/mountinfo")
-                .unwrap()
-                .lines()
-                .count(),
-            files: String::from_utf8(listing.stdout)
-                .unwrap()
-                .lines()
-                .map(str::to_owned)
-                .collect(),
-        }
-    }
-}
-
-/// What this process has in memory, in KiB.
-fn resident() -> usize {
-    let pages = fs::read_to_string("/proc/self/statm").unwrap();
-    pages.split(' ').nth(1).unwrap().parse::<usize>().unwrap() * 4
-}
-
-fn nothing_is_left(stage: &Stage) {
-    let session = stage.session();
-    let round = |number: usize| {
-        let spec = |script: &str| CommandSpec::shell(script);
-        let ended =
-            |spec: CommandSpec, status: Status| assert_eq!(session.run_spec(spec).status, status);
-        match number % 8 {
-            0 => ended(
-                spec("sleep 100 & setsid sleep 100 & exit 3"),
-                Status::Exited(3),
-            ),
-            1 => ended(
-                spec(&format!("exit 4\n# {}", "x".repeat(200_000))),
-                Status::Exited(4),
-            ),
-            2 => {
-                let terminal = CommandSpec {
-                    terminal: true,
-                    ..spec("tty >/dev/null")
-                };
-                ended(terminal, Status::Exited(0));
-            }
-            3 => {
-                let nowhere = CommandSpec {
-                    working_directory: Some("no/such".into()),
-                    ..spec("true")
-                };
-                stage.wait(session.try_start(nowhere)).unwrap_err();
-            }
-            4 => {
-                let missing = CommandSpec {
-                    command: "no-such-program".into(),
-                    args: Some(Vec::new()),
-                    ..CommandSpec::default()
-                };
-                stage.wait(session.try_start(missing)).unwrap_err();
-            }
-            // Given up in the middle.
-            5 => drop(stage.wait(session.start("sleep 100 | sleep 100"))),
-            6 => stage.wait(async {
-                let command = session.start("cat").await;
-                command.write_stdin(&[b'x'; 100_000]).await.unwrap();
-                command.kill();
-                assert_eq!(command.ended().await, Status::Signaled("SIGKILL".into()));
-            }),
-            _ => ended(spec("seq 10000"), Status::Exited(0)),
-        }
-    };
-    for number in 0..40 {
-        round(number);
-    }
-    let settled = |wanted: Option<&Holdings>| {
-        let mut last = Holdings::count(&session);
-        eventually("what ended is collected", || {
-            let now = Holdings::count(&session);
-            let still = now == last && wanted.is_none_or(|wanted| fits(&now, wanted));
-            last = now;
-            still
-        });
-        last
-    };
-    let (before, memory) = (settled(None), resident());
-    for number in 0..200 {
-        round(number);
-    }
-    assert!(session.commands.list().is_empty());
-    let after = settled(Some(&before));
-    assert!(fits(&after, &before), "{after:?}, before {before:?}");
-    let grown = resident().saturating_sub(memory);
-    assert!(grown < 8 * 1024, "grown by {grown} KiB");
-}
-
-/// The threads that block come and go.
-fn fits(after: &Holdings, before: &Holdings) -> bool {
-    after.descriptors <= before.descriptors
-        && after.threads <= before.threads + 2
-        && after.children <= before.children
-        && after.mounts == before.mounts
-        && after.files == before.files
-}
-
-fn huge_variables(stage: &Stage) {
-    let session = stage.session_with(|setup| {
-        for name in ["BIG", "LC_BIG", "LC_BIGGER"] {
-            let value = "v".repeat(200 * 1024);
-            setup
-                .commands
-                .environment
-                .host
-                .push((name.into(), value.into()));
-        }
-    });
-    let outcome = session.run("env | grep -c BIG; env | wc -c");
-    let numbers: Vec<usize> = outcome
-        .stdout
-        .lines()
-        .map(|line| line.parse().unwrap())
-        .collect();
-    assert_eq!((outcome.status, numbers[0]), (Status::Exited(0), 0));
-    assert!(numbers[1] < 10_000, "{} bytes", numbers[1]);
-    // One that the call gives is refused in words, and one that fits is there beside a long script.
-    let with = |length: usize, script: &str| CommandSpec {
-        environment: vec![("GIVEN".into(), "v".repeat(length))],
-        ..CommandSpec::shell(script)
-    };
-    let refused = stage
-        .wait(session.try_start(with(200 * 1024, "true")))
-        .unwrap_err();
-    assert_eq!(
-        refused.to_string(),
-        "the environment variable GIVEN has 204800 bytes (limit 131072); pass large values in files"
-    );
-    let script = format!("echo ${{#GIVEN}}\n# {}", "x".repeat(90_000));
-    assert_eq!(session.run_spec(with(100 * 1024, &script)).text, "102400\n");
-}
-
-fn profile_is_read_once(stage: &Stage) {
-    let profile = format!(
-        "echo read >> {}/profile-log; sleep 0.2; export PATH=\"$HOME/tools/bin:$PATH\"",
-        stage.workspace.display()
-    );
-    put(&stage.person.join(".profile"), &profile);
-    put(&stage.person.join(".bash_profile"), ". ~/.profile\n");
-    let person = stage.person.clone();
-    let session =
-        stage.session_with(|setup| setup.commands.environment.person_home = Some(person.clone()));
-    let wanted = format!("{}/tools/bin:", person.display());
-    for _ in 0..10 {
-        let path = session.ok("echo $PATH");
-        assert!(path.starts_with(&wanted), "{path}");
-        // Without a slash twice or a place that the host had and the profile has lost.
-        assert!(path.contains("/usr/local/bin"), "{path}");
-    }
-    assert_eq!(session.notes.warnings(), []);
-    assert_eq!(stage.read("profile-log"), "read\n");
 }
 
 /// Every second look at the wall clock is a day later, every other a day earlier.
