@@ -15,7 +15,7 @@ use std::process::exit;
 use rustix::fs::{MemfdFlags, Mode, OFlags, ResolveFlags};
 use rustix::io::{Errno, FdFlags};
 use rustix::process::{Pid, Resource, Rlimit, Signal, WaitOptions, getrlimit, setrlimit};
-use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
+use rustix::thread::{LinkNameSpaceType, clear_ambient_capability_set, move_into_link_name_space};
 
 use super::inside::{PROCESSES_CAPPED, Proceed};
 use super::limits::{self, ProcessCap};
@@ -73,7 +73,7 @@ pub(super) fn wrap(
         Ok(_) | Err(_) => {
             bubblewrap.wait();
             return Err(SandboxError::Bubblewrap {
-                said: first_words(complaints.0),
+                said: complaint(complaints.0),
             });
         }
     };
@@ -146,18 +146,22 @@ fn memory(bytes: &[u8]) -> std::io::Result<OwnedFd> {
 }
 
 /// What bubblewrap, which has ended, said on its stderr.
-fn first_words(complaints: OwnedFd) -> String {
+fn complaint(complaints: OwnedFd) -> String {
     let mut said = Vec::new();
     let _ = File::from(complaints)
         .take(LONGEST_COMPLAINT)
         .read_to_end(&mut said);
-    let said = String::from_utf8_lossy(&said);
-    let said = said.trim();
+    worded(&String::from_utf8_lossy(&said))
+}
+
+/// The first line of it, as a part of a sentence.
+fn worded(said: &str) -> String {
+    let said = said.trim().lines().next().unwrap_or_default();
     let said = said.strip_prefix("bwrap: ").unwrap_or(said);
     if said.is_empty() {
         "it ended without a word".to_owned()
     } else {
-        said.to_owned()
+        said.trim_end_matches('.').to_owned()
     }
 }
 
@@ -233,6 +237,8 @@ impl Invocation {
             .map(CString::new)
             .collect::<Result<_, _>>()
             .map_err(|_| Errno::INVAL)?;
+        // An ordinary user loses every other capability by executing something, and bubblewrap insists on that.
+        clear_ambient_capability_set()?;
         rustix::stdio::dup2_stdin(tether)?;
         rustix::stdio::dup2_stderr(complaints)?;
         for named in self.named.iter().chain([&self.options, &self.helper]) {
@@ -353,4 +359,26 @@ fn enter_view(namespace: &OwnedFd) -> rustix::io::Result<()> {
     let user = unsafe { OwnedFd::from_raw_fd(user) };
     move_into_link_name_space(user.as_fd(), Some(LinkNameSpaceType::User))?;
     move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Mount))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::worded;
+
+    #[test]
+    fn what_bubblewrap_says_becomes_a_part_of_a_sentence() {
+        for (said, expected) in [
+            (
+                "bwrap: Can't mkdir /x: No space left on device\n",
+                "Can't mkdir /x: No space left on device",
+            ),
+            (
+                "bwrap: No permissions to create a namespace.\nusage: …",
+                "No permissions to create a namespace",
+            ),
+            ("\n", "it ended without a word"),
+        ] {
+            assert_eq!(worded(said), expected);
+        }
+    }
 }
