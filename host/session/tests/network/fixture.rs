@@ -12,7 +12,7 @@ use floe_protocol::{ApprovalMode, Body, EventMsg, Home};
 use floe_sandbox::{Network, Policy};
 use floe_session::{Session, SessionOptions};
 use floe_workspace::Workspace;
-use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
+use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
@@ -141,15 +141,14 @@ pub(crate) struct House {
 
 /// Programs trust the servers' authority.
 const TRUST: &str = "export CURL_CA_BUNDLE=$PWD/ca.pem GIT_SSL_CAINFO=$PWD/ca.pem PIP_CERT=$PWD/ca.pem \
-                     CARGO_HTTP_CAINFO=$PWD/ca.pem NODE_EXTRA_CA_CERTS=$PWD/ca.pem PIP_DISABLE_PIP_VERSION_CHECK=1\n";
+                     CARGO_HTTP_CAINFO=$PWD/ca.pem npm_config_cafile=$PWD/ca.pem PIP_DISABLE_PIP_VERSION_CHECK=1\n";
 
 impl House {
     /// What the model sees of a command.
     pub(crate) async fn run(&self, script: &str) -> String {
         let arguments = serde_json::json!({"cmd": format!("{TRUST}{script}")}).to_string();
-        let call = self
-            .session
-            .call("exec_command", &arguments, &CancellationToken::new());
+        let cancel = CancellationToken::new();
+        let call = self.session.call("exec_command", &arguments, &cancel);
         let ended = tokio::time::timeout(Duration::from_secs(240), call).await;
         ended.expect("the command does not end").output
     }
@@ -171,6 +170,8 @@ impl House {
 fn certificates() -> (ServerConfig, String) {
     let mut params = CertificateParams::new(Vec::<String>::new()).unwrap();
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    let name = &mut params.distinguished_name;
+    name.push(DnType::CommonName, "The authority of a test");
     let key = KeyPair::generate().unwrap();
     let authority = params.self_signed(&key).unwrap().pem();
     let issuer = Issuer::new(params, key);
@@ -204,7 +205,8 @@ async fn serve(mut client: impl AsyncRead + AsyncWrite + Unpin, root: PathBuf) {
     let path = path.split('?').next().unwrap_or_default();
     let host = head.lines().find_map(|line| {
         let (name, value) = line.split_once(": ")?;
-        name.eq_ignore_ascii_case("host").then(|| value.to_owned())
+        name.eq_ignore_ascii_case("host")
+            .then(|| value.trim_end_matches('.').to_ascii_lowercase())
     });
     let mut file = root
         .join(host.unwrap_or_default())

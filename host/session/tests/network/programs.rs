@@ -77,7 +77,11 @@ pub(crate) async fn pip_installs_from_an_index_over_https() {
     );
     let house = web.house();
     let seen = house
-        .run("python3 -m pip install -q --user --root-user-action=ignore demo && python3 -c 'import demo; print(demo.word)'")
+        .run(concat!(
+            // What some version managers put before the program itself wants to write to its own folder afterwards.
+            "python=$(python3 -c 'import sys; print(sys.executable)')\n",
+            "$python -m pip install -q --user --root-user-action=ignore demo && python3 -c 'import demo; print(demo.word)'"
+        ))
         .await;
     assert!(seen.ends_with("from the wheel\n"), "{seen}");
     let later = house

@@ -4,6 +4,7 @@ mod git;
 mod kernel;
 mod network;
 mod paths;
+mod proxy;
 mod secrets;
 
 use crate::row::Row;
@@ -14,6 +15,7 @@ pub(crate) fn rows() -> Vec<Row> {
         git::ROWS,
         secrets::ROWS,
         network::ROWS,
+        proxy::ROWS,
         kernel::ROWS,
     ]
     .concat()
