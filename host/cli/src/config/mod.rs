@@ -12,12 +12,13 @@ mod narrow;
 #[cfg(test)]
 mod never_wider;
 
+use std::fmt;
 use std::path::PathBuf;
 
-use floe_network::{HostGrant, HostGrants};
+use floe_network::HostGrant;
 use floe_protocol::{ApprovalMode, Permission};
 use floe_sandbox::{HardLinks, Limits, MinimumTier, Network, Policy, Search, WorkspaceMode};
-use serde::de::Error as _;
+use serde::de::{Error as _, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::arguments::ToolsetName;
@@ -151,13 +152,28 @@ impl Default for Shell {
     }
 }
 
-/// A list of hosts, each of which can be understood.
+/// A list of hosts, each of which can be understood. Looked at where it is read, so that a fault names the key.
 fn hosts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
-    let hosts = Vec::<String>::deserialize(deserializer)?;
-    match HostGrants::parse(&hosts) {
-        Ok(_) => Ok(hosts),
-        Err(error) => Err(D::Error::custom(error)),
+    struct Hosts;
+
+    impl<'de> Visitor<'de> for Hosts {
+        type Value = Vec<String>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a list of hosts")
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, mut entries: A) -> Result<Vec<String>, A::Error> {
+            let mut hosts = Vec::new();
+            while let Some(host) = entries.next_element::<String>()? {
+                host.parse::<HostGrant>().map_err(A::Error::custom)?;
+                hosts.push(host);
+            }
+            Ok(hosts)
+        }
     }
+
+    deserializer.deserialize_seq(Hosts)
 }
 
 impl Shell {

@@ -214,6 +214,7 @@ mod tests {
 
     use expect_test::expect;
     use floe_protocol::Permission;
+    use floe_sandbox::Network;
 
     use super::*;
     use crate::config::document::REFERENCE_HELP;
@@ -248,6 +249,45 @@ mod tests {
         assert_eq!(config.shell.limits.memory_mb, 512);
         assert_eq!(config.shell.limits.tmp_mb, 64);
         assert_eq!(config.shell.limits.free_mb, 2048);
+    }
+
+    #[test]
+    fn a_project_may_shorten_the_list_of_hosts_and_turn_the_network_down() {
+        let mut own = Config::default();
+        own.shell.network = Network::Proxy;
+        own.shell.allow_hosts = ["*.example.com", "crates.io", "own.test=127.0.0.1:1"]
+            .map(String::from)
+            .to_vec();
+        let narrowed = |text: &str| {
+            let document = Document {
+                file: Path::new("p"),
+                text,
+                help: REFERENCE_HELP,
+            };
+            narrow(&own, &document).map_err(|faults| faults.to_string())
+        };
+        let config = narrowed(
+            "shell: {allow_hosts: [api.example.com, crates.io:80, pypi.org, own.test=10.0.0.1, own.test]}",
+        )
+        .unwrap();
+        assert_eq!(
+            config.shell.allow_hosts,
+            ["api.example.com:443", "own.test:443=127.0.0.1:1"]
+        );
+        assert_eq!(config.shell.network, Network::Proxy);
+        let config = narrowed("shell: {network: off}").unwrap();
+        assert_eq!(config.shell.network, Network::Off);
+        assert!(
+            narrowed("shell: {network: host}")
+                .unwrap_err()
+                .contains("widens")
+        );
+        let fault = narrowed("shell:\n  allow_hosts: ['https://a.test']").unwrap_err();
+        assert!(
+            fault.contains("p:2: `shell.allow_hosts` is not understood"),
+            "{fault}"
+        );
+        assert!(fault.contains("write the host alone"), "{fault}");
     }
 
     #[test]
