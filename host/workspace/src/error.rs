@@ -32,6 +32,44 @@ pub enum WorkspaceError {
         /// Relative to the Workspace.
         path: String,
     },
+    /// The operator, or Floe itself, keeps it from being changed.
+    #[error(
+        "\"{path}\" is protected: what is there is executed or obeyed outside the sandbox, so tools may not change it."
+    )]
+    Protected {
+        /// Relative to the Workspace.
+        path: String,
+    },
+    /// A link stands where a file is to be changed.
+    #[error("\"{path}\" is a symbolic link; edit the file that it leads to.")]
+    Link {
+        /// Relative to the Workspace.
+        path: String,
+    },
+    /// There is something where a new file is to be made.
+    #[error("\"{path}\" exists already.")]
+    Exists {
+        /// Relative to the Workspace.
+        path: String,
+    },
+    /// It is not what the tool took it to be.
+    #[error("\"{path}\" has changed since it was read{}.", sizes(*then, *now))]
+    Stale {
+        /// Relative to the Workspace.
+        path: String,
+        /// Bytes when it was read, where that is known.
+        then: Option<u64>,
+        /// Bytes now; none where it is gone.
+        now: Option<u64>,
+    },
+    /// The operating system did not let a change be made.
+    #[error("\"{path}\" could not be changed: {}.", describe(*errno))]
+    NotChanged {
+        /// Relative to the Workspace.
+        path: String,
+        /// What it answered.
+        errno: Errno,
+    },
     /// A file was needed.
     #[error("\"{path}\" is a directory; name a file.")]
     IsDirectory {
@@ -106,7 +144,12 @@ impl WorkspaceError {
         match self {
             WorkspaceError::Outside { .. } => "outside-workspace",
             WorkspaceError::NotFound { .. } => "not-found",
-            WorkspaceError::Denied { .. } | WorkspaceError::Hidden { .. } => "denied",
+            WorkspaceError::Denied { .. }
+            | WorkspaceError::Hidden { .. }
+            | WorkspaceError::Protected { .. }
+            | WorkspaceError::Link { .. } => "denied",
+            WorkspaceError::Exists { .. } => "exists",
+            WorkspaceError::Stale { .. } => "conflict",
             WorkspaceError::IsDirectory { .. } => "is-directory",
             WorkspaceError::NotDirectory { .. } => "not-directory",
             WorkspaceError::SpecialFile { .. } => "not-a-file",
@@ -115,6 +158,7 @@ impl WorkspaceError {
             WorkspaceError::Glob { .. } => "invalid",
             WorkspaceError::TooManyLinks { .. }
             | WorkspaceError::NameTooLong { .. }
+            | WorkspaceError::NotChanged { .. }
             | WorkspaceError::Io { .. } => "io",
         }
     }
@@ -126,6 +170,11 @@ impl WorkspaceError {
             | WorkspaceError::NotFound { path }
             | WorkspaceError::Denied { path }
             | WorkspaceError::Hidden { path }
+            | WorkspaceError::Protected { path }
+            | WorkspaceError::Link { path }
+            | WorkspaceError::Exists { path }
+            | WorkspaceError::Stale { path, .. }
+            | WorkspaceError::NotChanged { path, .. }
             | WorkspaceError::IsDirectory { path }
             | WorkspaceError::NotDirectory { path }
             | WorkspaceError::SpecialFile { path, .. }
@@ -147,6 +196,8 @@ impl WorkspaceError {
             WorkspaceError::NotFound { .. } => Some("List the directory to see what is there."),
             WorkspaceError::Hidden { .. } => Some("Ask the person for what you need of it."),
             WorkspaceError::IsDirectory { .. } => Some("List it to see its files."),
+            WorkspaceError::Stale { .. } => Some("Read it again, then edit what it is now."),
+            WorkspaceError::Protected { .. } => Some("Ask the person to change it."),
             _ => None,
         }
     }
@@ -178,6 +229,14 @@ impl WorkspaceError {
             Errno::NAMETOOLONG => WorkspaceError::NameTooLong { path },
             errno => WorkspaceError::Io { path, errno },
         }
+    }
+}
+
+fn sizes(then: Option<u64>, now: Option<u64>) -> String {
+    match (then, now) {
+        (_, None) => ": it is gone".to_owned(),
+        (Some(then), Some(now)) if then != now => format!(": it had {then} bytes, and now {now}"),
+        _ => String::new(),
     }
 }
 

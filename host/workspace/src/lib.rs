@@ -8,6 +8,7 @@
 //!
 //! What this crate cannot know: a hard link to a file outside looks like any file inside.
 
+mod edits;
 mod entry;
 mod error;
 #[cfg(test)]
@@ -24,6 +25,9 @@ mod relative_path;
 mod root;
 mod walk;
 
+pub use edits::{
+    Action, Change, Editor, EditorOptions, MAX_EDITED, Recovered, Seen, Transaction, Undone, undo,
+};
 pub use entry::{Entry, Kind};
 pub use error::{OpenError, WorkspaceError};
 pub use listing::{Listing, MAX_LISTED};

@@ -6,6 +6,7 @@ use std::ffi::{CStr, CString};
 use rustix::fs::{AtFlags, Dir, FileType, OFlags, statat};
 use rustix::io::Errno;
 
+use crate::edits::is_temporary;
 use crate::place::Place;
 use crate::{Entry, Workspace, WorkspaceError};
 
@@ -100,7 +101,7 @@ pub(crate) fn open_directory(place: &Place<'_>) -> Result<Dir, Errno> {
     Dir::new(place.open(OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NONBLOCK)?)
 }
 
-/// Calls `visit` with every name but `.` and `..` and the kind that the directory tells, until it answers false.
+/// Calls `visit` with every name but `.`, `..` and those of edits under way, and the kind that the directory tells, until it answers false.
 pub(crate) fn each_name(
     directory: &mut Dir,
     mut visit: impl FnMut(&CStr, FileType) -> bool,
@@ -108,7 +109,8 @@ pub(crate) fn each_name(
     while let Some(entry) = directory.read() {
         let entry = entry?;
         let name = entry.file_name();
-        if name != c"." && name != c".." && !visit(name, entry.file_type()) {
+        let is_entry = name != c"." && name != c".." && !is_temporary(name.to_bytes());
+        if is_entry && !visit(name, entry.file_type()) {
             break;
         }
     }

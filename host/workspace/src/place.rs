@@ -66,6 +66,14 @@ impl Workspace {
         Ok(Place { tree, path })
     }
 
+    /// The place of a path that was resolved.
+    pub(crate) fn place_of(&self, path: &RelativePath) -> Place<'_> {
+        Place {
+            tree: Tree::Workspace(&self.root),
+            path: path.clone(),
+        }
+    }
+
     fn tree_of<'p>(&self, path: &'p str) -> Option<(Tree<'_>, &'p str)> {
         if path.is_empty() {
             return None;

@@ -72,6 +72,12 @@ impl Workspace {
         let file = reopen(named.as_fd()).map_err(failed)?;
         let stat = fstat(&file).map_err(failed)?;
         require_regular(&stat, &shown)?;
+        if let Some(seen) = &self.seen
+            && place.is_in_workspace()
+            && let Some(path) = place.path_of(file.as_fd())
+        {
+            seen.note(&path, &stat);
+        }
         Ok(OpenedFile {
             file: File::from(file),
             size: u64::try_from(stat.st_size).unwrap_or(0),

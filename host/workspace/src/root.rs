@@ -7,6 +7,7 @@ use std::sync::{Arc, OnceLock};
 use rustix::fs::{self, AtFlags, CWD, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
+use crate::edits::Seen;
 use crate::hidden::Hidden;
 use crate::open::{open_beneath, proc_path};
 use crate::place::{Mount, Root};
@@ -18,6 +19,7 @@ pub struct Workspace {
     pub(crate) root: Arc<Root>,
     pub(crate) mounts: Vec<Arc<Mount>>,
     pub(crate) hidden: Option<Hidden>,
+    pub(crate) seen: Option<Seen>,
 }
 
 impl Workspace {
@@ -57,6 +59,7 @@ impl Workspace {
             }),
             mounts: Vec::new(),
             hidden: None,
+            seen: None,
         })
     }
 

@@ -12,6 +12,7 @@ use rustix::io::Errno;
 use super::ignored::Rules;
 use super::selection::Selection;
 use super::{SKIPPED, WalkOptions};
+use crate::edits::is_temporary;
 use crate::place::Place;
 use crate::{RelativePath, Workspace, WorkspaceError};
 
@@ -161,8 +162,7 @@ impl<'w> Visit<'w> {
     fn judge(&mut self, name: CString, kind: FileType) -> Option<Found> {
         let level = self.levels.last()?;
         let text = name.to_str().ok()?;
-        let is_temporary = text.starts_with(".floe-") && text.ends_with(".tmp");
-        if is_temporary || (!self.options.hidden && text.starts_with('.')) {
+        if is_temporary(text.as_bytes()) || (!self.options.hidden && text.starts_with('.')) {
             return None;
         }
         let path = level.path.entry(text);

@@ -1,0 +1,86 @@
+//! What a change looks like: a unified diff, and its lines by number.
+
+use similar::{ChangeTag, TextDiff};
+
+/// A diff is not worked out for files of more bytes; its time grows with the product of what differs.
+const LONGEST: usize = 1024 * 1024;
+
+/// How a file changes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Diff {
+    /// In the unified form, with three lines around each change.
+    pub(super) text: String,
+    pub(super) added: u32,
+    pub(super) removed: u32,
+}
+
+/// Compares two versions of a file; none is no file.
+pub(super) fn compare(path: &str, old: Option<&[u8]>, new: Option<&[u8]>) -> Diff {
+    let (from, to) = match (old, new) {
+        (None, _) => ("/dev/null".to_owned(), format!("b/{path}")),
+        (_, None) => (format!("a/{path}"), "/dev/null".to_owned()),
+        _ => (format!("a/{path}"), format!("b/{path}")),
+    };
+    let (old, new) = (old.unwrap_or_default(), new.unwrap_or_default());
+    let texts = (std::str::from_utf8(old), std::str::from_utf8(new));
+    let (Ok(old), Ok(new)) = texts else {
+        return Diff {
+            text: format!("Binary files {from} and {to} differ\n"),
+            ..Diff::default()
+        };
+    };
+    if old.len() + new.len() > LONGEST {
+        let count = |text: &str| u32::try_from(text.lines().count()).unwrap_or(u32::MAX);
+        return Diff {
+            text: format!("Files {from} and {to} are too long to be compared line by line\n"),
+            added: count(new),
+            removed: count(old),
+        };
+    }
+    let lines = TextDiff::from_lines(old, new);
+    let mut diff = Diff::default();
+    for change in lines.iter_all_changes() {
+        match change.tag() {
+            ChangeTag::Insert => diff.added += 1,
+            ChangeTag::Delete => diff.removed += 1,
+            ChangeTag::Equal => {}
+        }
+    }
+    diff.text = lines
+        .unified_diff()
+        .context_radius(3)
+        .header(&from, &to)
+        .to_string();
+    diff
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_diff_names_both_versions_and_counts_its_lines() {
+        let diff = compare("f", Some(b"a\nb\nc\n"), Some(b"a\nB\nc\nd\n"));
+        assert_eq!((diff.added, diff.removed), (2, 1));
+        assert_eq!(
+            diff.text,
+            "--- a/f\n+++ b/f\n@@ -1,3 +1,4 @@\n a\n-b\n+B\n c\n+d\n"
+        );
+        assert!(
+            compare("f", None, Some(b"x"))
+                .text
+                .starts_with("--- /dev/null\n+++ b/f\n")
+        );
+        assert!(
+            compare("f", Some(b"x"), None)
+                .text
+                .starts_with("--- a/f\n+++ /dev/null\n")
+        );
+    }
+
+    #[test]
+    fn what_is_no_text_is_not_compared() {
+        let diff = compare("f", Some(b"\xff"), Some(b"a"));
+        assert_eq!(diff.text, "Binary files a/f and b/f differ\n");
+    }
+}
