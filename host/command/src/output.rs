@@ -94,9 +94,16 @@ impl Output {
 
     /// Reads `source` to its end. A terminal whose last user is gone answers with an error; no other error can be
     /// helped either.
-    pub(crate) async fn collect(self: Arc<Self>, source: Arc<Source>) {
+    ///
+    /// Two pipes have no common order. What waits in `before` is taken before anything of `source` is: so an error that
+    /// a program tells at its end stays last, however far the readers are behind.
+    pub(crate) async fn collect(self: Arc<Self>, source: Arc<Source>, before: Option<Arc<Source>>) {
         let mut in_a_row = 0;
         while source.descriptor.readable().await.is_ok() {
+            if let Some(before) = &before {
+                let waiting = rustix::io::ioctl_fionread(&before.descriptor).unwrap_or(0);
+                self.sweep(before, usize::try_from(waiting).unwrap_or(usize::MAX));
+            }
             match source.descriptor.try_io(|| self.read_once(&source)) {
                 Ok(0) => break,
                 Err(error) if error.kind() != io::ErrorKind::WouldBlock => break,
@@ -279,7 +286,41 @@ pub(crate) fn deadline_after(wait: Duration) -> Instant {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write;
+
     use super::*;
+
+    fn source(channel: Channel) -> (Arc<Source>, io::PipeWriter) {
+        let (reader, writer) = io::pipe().unwrap();
+        let reader = std::os::fd::OwnedFd::from(reader);
+        rustix::io::ioctl_fionbio(&reader, true).unwrap();
+        let descriptor = Receiver::from_owned_fd_unchecked(reader).unwrap();
+        let source = Source {
+            channel,
+            descriptor,
+        };
+        (Arc::new(source), writer)
+    }
+
+    #[tokio::test]
+    async fn what_waits_on_standard_output_comes_before_an_error_that_was_told_after_it() {
+        let (stdout, mut printed) = source(Channel::Stdout);
+        let (stderr, mut told) = source(Channel::Stderr);
+        let lines = "a line\n".repeat(9_000);
+        printed.write_all(lines.as_bytes()).unwrap();
+        told.write_all(b"the reason\n").unwrap();
+        drop(told);
+        let output = Arc::new(Output::new(1 << 20, false, None));
+        Arc::clone(&output).collect(stderr, Some(stdout)).await;
+        output.close();
+        let taken = output.read(1 << 20, Duration::ZERO).await.taken;
+        let text: Vec<u8> = taken
+            .chunks
+            .iter()
+            .flat_map(|chunk| chunk.data.clone())
+            .collect();
+        assert_eq!(String::from_utf8(text).unwrap(), lines + "the reason\n");
+    }
 
     fn answer(answers: &[Result<usize, Errno>]) -> (Result<usize, Errno>, usize) {
         let mut asked = 0;

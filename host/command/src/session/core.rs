@@ -202,13 +202,14 @@ impl Core {
     pub(crate) async fn supervise(self: Arc<Self>, sources: Vec<Arc<Source>>) {
         let mut readers = JoinSet::new();
         for source in &sources {
-            readers.spawn(Arc::clone(&self.output).collect(Arc::clone(source)));
+            let before = sources.first().filter(|first| !Arc::ptr_eq(first, source));
+            readers.spawn(Arc::clone(&self.output).collect(Arc::clone(source), before.cloned()));
         }
         let Some(hold) = self.hold() else { return };
         let event = hold.event().await;
-        // Its children end with it, and then its pipes.
-        hold.kill();
+        // What it started may still hand on what it printed. It has until the pipes are quiet, and then ends as well.
         self.drain(&mut readers, &sources).await;
+        hold.kill();
         readers.shutdown().await;
         drop(hold);
         if let Some(aftermath) = &self.aftermath
