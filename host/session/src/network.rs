@@ -12,7 +12,7 @@ use floe_network::{
     GrantError, HostGrants, ObserveNetwork, Proxy, ProxyOptions, Refusal, SystemResolver,
 };
 use floe_protocol::{EventMsg, OmniMessage};
-use floe_sandbox::{Network, Sandbox};
+use floe_sandbox::{Network, Sandbox, Tier};
 use tokio::sync::OnceCell;
 
 use crate::message_queue::MessageQueue;
@@ -91,11 +91,14 @@ impl SessionNetwork {
                 .await
                 .map_err(|_| unusable(&io::ErrorKind::Other.into()))??;
             let Some(listener) = listener else {
-                self.refusals.warn(
-                    "network_unavailable",
-                    "Commands reach no granted host: these walls give them no network of their own that a proxy could serve"
-                        .to_owned(),
-                );
+                // Without walls there is nothing that would have to be led anywhere.
+                if self.sandbox.confinement().tier != Tier::Unconfined {
+                    self.refusals.warn(
+                        "network_unavailable",
+                        "Commands reach no allowed host: their walls give them no network of their own that a proxy could serve"
+                            .to_owned(),
+                    );
+                }
                 return Ok(false);
             };
             self.proxy

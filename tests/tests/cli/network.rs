@@ -125,4 +125,24 @@ fn only_the_persons_own_file_gives_the_network_of_the_machine() {
     place.config("shell: {network: host}\n");
     let ended = call(&place, &format!("curl -sS http://{address}/"), &[]);
     assert_eq!(ended.expect(0).stdout, "reached\n");
+    let doctor = place.floe(&["doctor"]);
+    assert!(
+        doctor
+            .stdout
+            .contains("They reach all that this machine reaches"),
+        "{doctor:?}"
+    );
+    place.config("shell: {network: proxy, allow_hosts: [crates.io]}\n");
+    let doctor = place.floe(&["doctor"]);
+    assert!(
+        doctor
+            .stdout
+            .contains("They reach these hosts over the network: crates.io."),
+        "{doctor:?}"
+    );
+    let doctor = place.floe(&["doctor", "--output", "json"]).json();
+    assert_eq!(
+        (&doctor["network"], &doctor["allow_hosts"]),
+        (&json!("proxy"), &json!(["crates.io"]))
+    );
 }

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use floe_runtime::{Allocator, Form, Runtime, RuntimeOptions};
-use floe_sandbox::{Doctor as Confinement, Layer};
+use floe_sandbox::{Doctor as Confinement, Layer, Network};
 use serde::Serialize;
 
 use crate::arguments::{Doctor, OutputForm};
@@ -21,6 +21,10 @@ pub(crate) struct Findings {
     /// Whether the person's configuration does without walls, whatever stands here.
     #[serde(rename = "unsafe_no_sandbox")]
     pub(crate) unconfined: bool,
+    /// What commands reach over the network by the person's configuration.
+    pub(crate) network: Network,
+    /// And the hosts, where it is by the proxy.
+    pub(crate) allow_hosts: Vec<String>,
     /// What is no wall and still worth knowing.
     pub(crate) tools: [Layer; 2],
 }
@@ -34,6 +38,8 @@ pub(crate) fn execute(arguments: &Doctor) -> Ending {
     let findings = Findings {
         confinement,
         unconfined: config.shell.unsafe_no_sandbox,
+        network: config.shell.network,
+        allow_hosts: config.shell.allow_hosts,
         tools: host.block_on(async { tools() })?,
     };
     let screen = Screen::of_process();

@@ -1,7 +1,7 @@
 //! The state of the sandbox as tables, one for each set of walls: each wall, whether it stands, and what to do where it does
 //! not; then which set commands get.
 
-use floe_sandbox::{Examined, Layer, Tier};
+use floe_sandbox::{Examined, Layer, Network, Tier};
 
 use crate::commands::doctor::Findings;
 use crate::terminal::{Paint, Style};
@@ -63,6 +63,25 @@ fn conclusion(findings: &Findings, paint: Paint) -> String {
             Style::Bad,
             "They run UNCONFINED all the same, because `shell.unsafe_no_sandbox` is true.",
         ));
+    }
+    match findings.network {
+        Network::Off => {}
+        Network::Proxy if findings.allow_hosts.is_empty() => text.push_str(
+            "\nThey reach no host: `shell.network` is `proxy` and `shell.allow_hosts` is empty.",
+        ),
+        Network::Proxy => {
+            let hosts = findings.allow_hosts.join(", ");
+            text.push_str(&format!(
+                "\nThey reach these hosts over the network: {hosts}."
+            ));
+        }
+        Network::Host => {
+            text.push('\n');
+            text.push_str(&paint.paint(
+                Style::Bad,
+                "They reach all that this machine reaches, its own services included, because `shell.network` is `host`.",
+            ));
+        }
     }
     text.push('\n');
     text
