@@ -1,6 +1,7 @@
 //! `edits`: changes the Workspace, all of a transaction or nothing. A transaction that goes away uncommitted is abandoned.
 
 mod binding;
+mod opened;
 
 use std::sync::Arc;
 
@@ -10,6 +11,7 @@ use tokio::sync::Mutex;
 use super::{Failure, Recorder, Refusal};
 pub use crate::bindings::floe::tool::edits::Change;
 use crate::capability_set::Capability;
+pub use opened::OpenedEdits;
 
 /// Begins transactions. Runs on the host's runtime.
 #[async_trait]

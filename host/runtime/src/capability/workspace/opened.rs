@@ -118,7 +118,7 @@ impl OpenedWalk {
         });
         let (walk, done) = done.await.map_err(|_panicked| Failure::internal())?;
         self.0 = Some(walk);
-        done.map_err(failure)
+        done.map_err(Failure::from)
     }
 }
 
@@ -177,16 +177,18 @@ fn slice(slice: floe_workspace::FileSlice) -> FileSlice {
         start: position(slice.start),
         length: position(slice.length),
         total_size: slice.total_size,
-        failure: slice.failure.map(failure),
+        failure: slice.failure.map(Failure::from),
     }
 }
 
-fn failure(error: WorkspaceError) -> Failure {
-    Failure {
-        code: error.code().to_owned(),
-        hint: error.hint().map(str::to_owned),
-        retryable: error.is_retryable(),
-        message: error.to_string(),
+impl From<WorkspaceError> for Failure {
+    fn from(error: WorkspaceError) -> Failure {
+        Failure {
+            code: error.code().to_owned(),
+            hint: error.hint().map(str::to_owned),
+            retryable: error.is_retryable(),
+            message: error.to_string(),
+        }
     }
 }
 
@@ -202,7 +204,7 @@ fn with_names<'a>(
         } else {
             Vec::new()
         };
-        let failure = failure(error);
+        let failure = Failure::from(error);
         if near.is_empty() {
             return failure;
         }
