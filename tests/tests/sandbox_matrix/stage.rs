@@ -13,6 +13,7 @@ use floe_command::{
     Channel, CommandError, CommandHandle, CommandOptions, CommandSessions, CommandSpec,
     EndedCommand, Observe, Status,
 };
+use floe_environment::{OutputRecorder, Outputs, Secrets};
 use floe_sandbox::{Sandbox, SandboxOptions};
 use floe_workspace::Workspace;
 use tokio::runtime::Runtime;
@@ -173,6 +174,8 @@ impl Stage {
         let mut commands = CommandOptions::new(opened);
         let notes = Arc::new(Notes::default());
         commands.observer = Arc::clone(&notes) as _;
+        let outputs = Outputs::new(make("outputs"), Secrets::default());
+        commands.record = Some(Arc::new(OutputRecorder(outputs)));
         commands.environment.person_home = None;
         let mut setup = Setup { sandbox, commands };
         change(&mut setup);

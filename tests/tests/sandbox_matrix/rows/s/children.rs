@@ -67,6 +67,13 @@ fn child_left_behind(stage: &Stage) {
     assert!(started.elapsed() < SOON);
     gone(&mark);
     assert!(session.commands.list().is_empty());
+    // Nor does one that prints without end.
+    let started = Instant::now();
+    let outcome = session.run(&format!("(yes; sleep {mark}) & echo done; exit 3"));
+    assert_eq!(outcome.status, Status::Exited(3));
+    assert!(outcome.text.contains("done\n"));
+    assert!(started.elapsed() < SOON);
+    gone(&mark);
     // The model is told what it can rely on.
     stage.wait(async {
         let tools = doors::open(stage, &session).await.environment.tools();

@@ -244,7 +244,7 @@ fn exit_codes(stage: &Stage) {
         ..CommandSpec::default()
     };
     let error = stage.wait(session.try_start(program)).unwrap_err();
-    assert_eq!(error.code(), "not-found", "{error}");
+    assert_eq!(error.code(), "program", "{error}");
     assert!(
         error.to_string().contains("no-such-program-here"),
         "{error}"
