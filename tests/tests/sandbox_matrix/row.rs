@@ -18,7 +18,7 @@ pub(crate) enum Walls {
 
 impl Walls {
     /// All that the matrix is about.
-    pub(crate) const ALL: [Walls; 1] = [Walls::Native];
+    pub(crate) const ALL: [Walls; 2] = [Walls::Native, Walls::Bwrap];
 
     pub(crate) fn from_name(name: &str) -> Option<Walls> {
         Walls::ALL.into_iter().find(|walls| walls.as_str() == name)
