@@ -15,6 +15,12 @@ use tempfile::TempDir;
 /// A wait that no test should ever sit out.
 pub(crate) const LONG: Duration = Duration::from_secs(60);
 
+/// The helper program of this crate.
+pub(crate) const HELPER: &str = env!("CARGO_BIN_EXE_floe-command-helper");
+
+/// The environment variable that names another program to be the helper.
+pub(crate) const HELPER_VARIABLE: &str = "FLOE_TEST_HELPER";
+
 /// A Session and its folders, which go with it.
 pub(crate) struct Session {
     pub(crate) workspace: PathBuf,
@@ -68,7 +74,8 @@ impl Session {
             make("tmp"),
             make("outputs"),
         );
-        sandbox.helper = env!("CARGO_BIN_EXE_floe-command-helper").into();
+        sandbox.helper =
+            std::env::var_os(HELPER_VARIABLE).map_or_else(|| HELPER.into(), PathBuf::from);
         sandbox.person_home = Some(person_home.clone());
         let mut options = CommandOptions::new(opened);
         let notes = Arc::new(Notes::default());
@@ -115,7 +122,12 @@ pub(crate) async fn read_to_end(command: &CommandHandle) -> String {
 
 pub(crate) async fn read_until(command: &CommandHandle, wanted: &str) -> String {
     let mut text = String::new();
+    let limit = std::time::Instant::now() + LONG;
     while !text.contains(wanted) {
+        assert!(
+            std::time::Instant::now() < limit,
+            "{text:?} has no {wanted:?}"
+        );
         let batch = command.read_output(64 * 1024, LONG).await.unwrap();
         text += &batch.text();
         assert!(!batch.ended || text.contains(wanted), "ended with {text:?}");
