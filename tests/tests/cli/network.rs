@@ -7,6 +7,7 @@ use std::net::{SocketAddr, TcpListener};
 use serde_json::{Value, json};
 
 use crate::support::{Ended, Place};
+use crate::terminal::Terminal;
 
 /// A web server of this machine that says `reached`.
 fn web() -> SocketAddr {
@@ -144,5 +145,53 @@ fn only_the_persons_own_file_gives_the_network_of_the_machine() {
     assert_eq!(
         (&doctor["network"], &doctor["allow_hosts"]),
         (&json!("proxy"), &json!(["crates.io"]))
+    );
+}
+
+/// That a person granted the host shows in why it is refused: its name leads to this machine, so that nothing has to leave it.
+#[test]
+fn a_host_that_a_person_grants_to_a_call_is_that_calls_alone() {
+    const GRANTED: &str =
+        "localhost:443 refused: it leads to 127.0.0.1, which is not a public address";
+    const NOT_GRANTED: &str = "localhost:443 refused: not among the allowed hosts";
+    let place = Place::new();
+    place.config("shell: {network: proxy}\n");
+    let script = "curl -s --noproxy '' https://localhost/; env -u ALL_PROXY curl -s --noproxy '' -x http://127.0.0.1:${http_proxy##*:} https://localhost/; true";
+    let widen = json!({"reason": "the page is there", "hosts": ["LOCALHOST"]});
+    let turns = [
+        json!({"tool_calls": [{"name": "exec_command", "arguments": {"cmd": script, "widen": widen}}]}),
+        json!({"tool_calls": [{"name": "exec_command", "arguments": {"cmd": script}}]}),
+        json!({"text": "The end."}),
+    ];
+    let model = place.file("script.yaml", json!({ "turns": turns }).to_string());
+    let model = format!("script:{}", model.display());
+    let mut terminal = Terminal::floe(
+        &place,
+        &["run", "-m", "Go.", "--model", &model],
+        &[("NO_COLOR", "1")],
+    );
+    terminal.wait_for("Let it?");
+    terminal.press("y\n");
+    let (status, screen) = terminal.end();
+    assert_eq!(status, 0, "{screen}");
+    assert!(screen.contains("localhost:443"), "{screen}");
+    let trace = std::fs::read_to_string(place.trace()).unwrap();
+    let outputs: Vec<String> = trace
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap()["payload"].clone())
+        .filter(|payload| payload["type"] == "tool_call_output")
+        .map(|payload| payload["output"].as_str().unwrap_or_default().to_owned())
+        .collect();
+    let [granted, later] = &outputs[..] else {
+        panic!("{trace}")
+    };
+    // The same call without showing what it was given is refused as any other.
+    assert!(
+        granted.contains(GRANTED) && granted.contains(NOT_GRANTED),
+        "{granted}"
+    );
+    assert!(
+        later.contains(NOT_GRANTED) && !later.contains(GRANTED),
+        "{later}"
     );
 }
