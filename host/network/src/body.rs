@@ -78,6 +78,11 @@ impl<R: AsyncRead + Unpin> Source<R> {
         Ok(&self.ahead[self.used..])
     }
 
+    /// Waits until the client sends something, or never will again: that is true.
+    pub(crate) async fn has_ended(&mut self) -> bool {
+        self.fill().await.is_err()
+    }
+
     async fn copy(
         &mut self,
         mut length: u64,

@@ -36,19 +36,25 @@ pub(crate) async fn tunnel(
     early: &[u8],
     mut upstream: TcpStream,
 ) -> io::Result<()> {
-    let activity = Activity::new();
+    let activity = Activity::new(shared.limits.idle);
     let (client_reader, client_writer) = client.split();
     let (upstream_reader, upstream_writer) = upstream.split();
     let mut to_upstream = Counted::new(upstream_writer, &activity, &shared.counters.sent);
     let mut to_client = Counted::new(client_writer, &activity, &shared.counters.received);
     let up = async {
         to_upstream.write_all(early).await?;
-        pump(client_reader, &mut to_upstream).await
+        pump(client_reader, &mut to_upstream).await?;
+        activity.ends();
+        Ok(())
     };
-    let down = pump(upstream_reader, &mut to_client);
+    let down = async {
+        pump(upstream_reader, &mut to_client).await?;
+        activity.ends();
+        Ok(())
+    };
     tokio::select! {
-        end = async { tokio::try_join!(up, down) } => end.map(|_| ()),
-        () = activity.idle(shared.limits.idle) => Err(io::ErrorKind::TimedOut.into()),
+        end = async { tokio::try_join!(up, down) } => end.map(|((), ())| ()),
+        () = activity.idle() => Err(io::ErrorKind::TimedOut.into()),
     }
 }
 

@@ -107,19 +107,20 @@ async fn forward(
     body: Framing,
     upstream: &mut TcpStream,
 ) -> io::Result<()> {
-    let activity = Activity::new();
+    let activity = Activity::new(shared.limits.idle);
     let (client_reader, client_writer) = client.split();
     let (upstream_reader, upstream_writer) = upstream.split();
     let mut to_upstream = Counted::new(upstream_writer, &activity, &shared.counters.sent);
     let mut to_client = Counted::new(client_writer, &activity, &shared.counters.received);
     let up = async {
         to_upstream.write_all(head).await?;
-        body::copy(
-            body,
-            &mut Source::new(ahead, client_reader),
-            &mut to_upstream,
-        )
-        .await
+        let mut source = Source::new(ahead, client_reader);
+        body::copy(body, &mut source, &mut to_upstream).await?;
+        // A client that goes away is noticed; what it still sends goes nowhere.
+        if source.has_ended().await {
+            activity.ends();
+        }
+        io::Result::Ok(())
     };
     let down = pump(upstream_reader, &mut to_client);
     let both = async {
@@ -136,7 +137,7 @@ async fn forward(
     };
     tokio::select! {
         end = both => end,
-        () = activity.idle(shared.limits.idle) => Err(io::ErrorKind::TimedOut.into()),
+        () = activity.idle() => Err(io::ErrorKind::TimedOut.into()),
     }
 }
 

@@ -11,37 +11,58 @@ use tokio::time::Instant;
 
 use crate::body::BLOCK;
 
-/// When something moved last.
+/// How long the other side may be silent once one has said its last: nobody may be left who waits for it.
+const AFTER_THE_LAST: Duration = Duration::from_secs(60);
+
+/// When something moved last, and how long nothing may.
 #[derive(Debug)]
 pub(crate) struct Activity {
     start: Instant,
+    /// In milliseconds from the start.
     last: AtomicU64,
+    /// In milliseconds.
+    limit: AtomicU64,
 }
 
 impl Activity {
-    pub(crate) fn new() -> Activity {
+    /// Nothing may be silent for longer than `limit`.
+    pub(crate) fn new(limit: Duration) -> Activity {
         Activity {
             start: Instant::now(),
             last: AtomicU64::new(0),
+            limit: AtomicU64::new(milliseconds(limit)),
         }
     }
 
     fn touch(&self) {
-        let since = u64::try_from(self.start.elapsed().as_millis()).unwrap_or(u64::MAX);
-        self.last.store(since, Ordering::Relaxed);
+        self.last
+            .store(milliseconds(self.start.elapsed()), Ordering::Relaxed);
     }
 
-    /// Returns when nothing has moved for `limit`.
-    pub(crate) async fn idle(&self, limit: Duration) {
+    /// One side has said its last.
+    pub(crate) fn ends(&self) {
+        self.touch();
+        self.limit
+            .fetch_min(milliseconds(AFTER_THE_LAST), Ordering::Relaxed);
+    }
+
+    /// Returns when nothing has moved for too long.
+    pub(crate) async fn idle(&self) {
         loop {
-            let last = self.last.load(Ordering::Relaxed);
-            let end = self.start + Duration::from_millis(last) + limit;
-            if end <= Instant::now() {
+            let last = Duration::from_millis(self.last.load(Ordering::Relaxed));
+            let limit = Duration::from_millis(self.limit.load(Ordering::Relaxed));
+            let (now, end) = (Instant::now(), self.start + last + limit);
+            if end <= now {
                 return;
             }
-            tokio::time::sleep_until(end).await;
+            // The limit may shrink meanwhile.
+            tokio::time::sleep_until(end.min(now + AFTER_THE_LAST)).await;
         }
     }
+}
+
+fn milliseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// A writer whose every byte is counted and is activity.
@@ -105,7 +126,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn silence_ends_and_a_byte_puts_the_end_off() {
-        let activity = Activity::new();
+        let activity = Activity::new(Duration::from_secs(60));
         let bytes = AtomicU64::new(0);
         let begin = Instant::now();
         let talk = async {
@@ -113,9 +134,22 @@ mod tests {
             tokio::time::sleep(Duration::from_secs(50)).await;
             writer.write_all(b"abc").await.unwrap();
         };
-        tokio::join!(talk, activity.idle(Duration::from_secs(60)));
+        tokio::join!(talk, activity.idle());
         assert_eq!(begin.elapsed().as_secs(), 110);
         assert_eq!(bytes.into_inner(), 3);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn after_the_last_word_of_one_side_the_other_may_be_silent_for_a_shorter_time() {
+        let activity = Activity::new(Duration::from_secs(300));
+        let begin = Instant::now();
+        let end = async {
+            tokio::time::sleep(Duration::from_secs(100)).await;
+            activity.ends();
+        };
+        tokio::join!(end, activity.idle());
+        let elapsed = begin.elapsed().as_secs();
+        assert!((160..=220).contains(&elapsed), "{elapsed}");
     }
 
     #[tokio::test]
