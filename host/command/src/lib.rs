@@ -17,6 +17,7 @@ mod input;
 mod launch;
 mod network;
 mod output;
+mod processes;
 mod recording;
 mod reports;
 mod ring;

@@ -5,17 +5,15 @@
 //! What is read belongs to programs that may be hostile: everything is bounded, and all they can gain by lying is a wrong
 //! hint about themselves.
 
-use std::collections::VecDeque;
 use std::fs;
 use std::path::PathBuf;
 
 use self::blocked::Blocked;
+use crate::processes;
 
 mod blocked;
 
-/// So many processes of a command are looked at: some microseconds each, on the reader's thread.
-const MOST_PROCESSES: usize = 64;
-/// And so many descriptors of one.
+/// So many descriptors of one process are looked at.
 const MOST_DESCRIPTORS: usize = 64;
 
 /// The input of a command as its processes have it open.
@@ -29,26 +27,7 @@ pub(crate) enum InputKind {
 
 /// True where `leader` or a process below it waits for this input.
 pub(crate) fn waits_for_input(leader: u32, input: InputKind) -> bool {
-    let mut queue = VecDeque::from([leader]);
-    let mut seen = 0;
-    while let Some(pid) = queue.pop_front() {
-        seen += 1;
-        if seen > MOST_PROCESSES {
-            return false;
-        }
-        let process = Process { pid, input };
-        if process.waits() {
-            return true;
-        }
-        let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"));
-        queue.extend(
-            children
-                .unwrap_or_default()
-                .split_ascii_whitespace()
-                .filter_map(|pid| pid.parse::<u32>().ok()),
-        );
-    }
-    false
+    processes::any(leader, |pid| Process { pid, input }.waits())
 }
 
 /// One process that may wait for the command's input.

@@ -15,6 +15,7 @@ use crate::aftermath::Aftermath;
 use crate::input::Input;
 use crate::launch::Held;
 use crate::output::{Output, Source};
+use crate::processes;
 use crate::recording::Recording;
 use crate::reports::ReportsChanged;
 use crate::sessions::CommandLimits;
@@ -26,6 +27,10 @@ use super::announcement::Announcement;
 
 /// After the end, output is collected until nothing came for this long (spec/environment.md 1.5).
 const DRAIN_QUIET: Duration = Duration::from_millis(50);
+/// For this long where what the command has left is not waiting for anything but its turn.
+const DRAIN_BUSY: Duration = Duration::from_millis(500);
+/// How soon it is looked at again then.
+const DRAIN_LOOK: Duration = Duration::from_millis(10);
 /// And never for longer than this, whatever still writes.
 const DRAIN_LONGEST: Duration = Duration::from_secs(2);
 /// What is read at the very end without waiting: more than a pipe holds.
@@ -225,25 +230,30 @@ impl Core {
         let longest = started + DRAIN_LONGEST;
         let all_at_end = async { while readers.join_next().await.is_some() {} };
         tokio::pin!(all_at_end);
+        let mut look_at = started + DRAIN_QUIET;
         while Instant::now() < longest {
-            let quiet = self.output.last_arrival().max(started) + DRAIN_QUIET;
-            if tokio::time::timeout_at(quiet.min(longest), &mut all_at_end)
+            if tokio::time::timeout_at(look_at.min(longest), &mut all_at_end)
                 .await
                 .is_ok()
             {
                 return;
             }
-            let is_quiet = self.output.last_arrival().max(started) + DRAIN_QUIET <= Instant::now();
-            // Quiet may also mean that this machine is too busy to read: only an empty pipe is.
-            if is_quiet
-                && sources
-                    .iter()
-                    .map(|source| self.output.sweep(source, LAST_SWEEP))
-                    .sum::<usize>()
-                    == 0
-            {
+            let now = Instant::now();
+            let quiet_since = self.output.last_arrival().max(started);
+            look_at = quiet_since + DRAIN_QUIET;
+            if look_at > now {
+                continue;
+            }
+            // Quiet may also mean that this machine is too busy to read, or to run what is about to write.
+            let swept: usize = sources
+                .iter()
+                .map(|source| self.output.sweep(source, LAST_SWEEP))
+                .sum();
+            let patient = quiet_since + DRAIN_BUSY > now;
+            if swept == 0 && !(patient && processes::is_busy(self.leader)) {
                 return;
             }
+            look_at = now + DRAIN_LOOK;
         }
     }
 
