@@ -110,10 +110,26 @@ impl SessionNetwork {
     }
 }
 
+impl SessionNetwork {
+    /// What a command needs that has the machine's own network.
+    async fn admit_to_everything(&self) -> Result<Pass, CommandError> {
+        let sandbox = Arc::clone(&self.sandbox);
+        let tier = tokio::task::spawn_blocking(move || sandbox.settled_tier())
+            .await
+            .map_err(|_| unusable(&io::ErrorKind::Other.into()))??;
+        // Elsewhere its home lies at another place.
+        let has_home = matches!(tier, Tier::Native | Tier::Bwrap);
+        Ok(Pass {
+            environment: has_home.then(cargo_home).into_iter().collect(),
+            hold: None,
+        })
+    }
+}
+
 fn unusable(error: &io::Error) -> CommandError {
     CommandError::Network {
         message: format!(
-            "the proxy to the allowed hosts cannot be started: {}",
+            "what leads commands to the network cannot be started: {}",
             error.kind()
         ),
     }
@@ -121,11 +137,14 @@ fn unusable(error: &io::Error) -> CommandError {
 
 /// Where cargo puts what it downloads: it can only use a home that it can write to, and the person's own, whose packages
 /// commands use as they are, is not such a one. So where cargo's registry may be reached it has a home in the Session's.
-fn cargo_home(granted: &HostGrants) -> Option<(String, String)> {
+fn cargo_home() -> (String, String) {
+    ("CARGO_HOME".to_owned(), format!("{}/.cargo", Sandbox::HOME))
+}
+
+/// Whether these are all the hosts that cargo's registry consists of.
+fn reach_cargo_registry(granted: &HostGrants) -> bool {
     const REGISTRY: [&str; 2] = ["index.crates.io", "static.crates.io"];
-    let registry = HostGrants::parse(&REGISTRY).unwrap_or_default();
-    let reached = granted.covers(&registry);
-    reached.then(|| ("CARGO_HOME".to_owned(), format!("{}/.cargo", Sandbox::HOME)))
+    HostGrants::parse(&REGISTRY).is_ok_and(|registry| granted.covers(&registry))
 }
 
 #[async_trait]
@@ -136,7 +155,7 @@ impl NetworkAccess for SessionNetwork {
         })?;
         let nothing_granted = own.is_empty() && self.proxy.grants().is_empty();
         let wanted = match self.network {
-            Network::Host => false,
+            Network::Host => return self.admit_to_everything().await,
             Network::Off => !nothing_granted,
             // With nothing granted, what is refused is still told by name.
             Network::Proxy => true,
@@ -148,7 +167,9 @@ impl NetworkAccess for SessionNetwork {
         all.extend(&own);
         let token = (!own.is_empty()).then(|| self.proxy.admit(&own));
         let mut environment = self.proxy.environment(token.as_ref());
-        environment.extend(cargo_home(&all));
+        if reach_cargo_registry(&all) {
+            environment.push(cargo_home());
+        }
         Ok(Pass {
             environment,
             hold: token.map(|token| Box::new(token) as _),

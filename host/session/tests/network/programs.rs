@@ -195,13 +195,16 @@ pub(crate) async fn with_the_network_of_the_machine_commands_reach_its_servers()
     let house = web.house_with(Network::Host, Vec::new());
     let seen = house
         .run(&format!(
-            "curl -sS http://{address}/hello; env | grep -ci _proxy= ; cat /etc/resolv.conf | wc -l"
+            "curl -sS http://{address}/hello; env | grep -ci _proxy= ; echo $CARGO_HOME; cat /etc/resolv.conf | wc -l"
         ))
         .await;
     let lines = std::fs::read_to_string("/etc/resolv.conf")
         .unwrap_or_default()
         .lines()
         .count();
-    assert_eq!(seen, format!("hello from the machine\n0\n{lines}\n"));
+    assert_eq!(
+        seen,
+        format!("hello from the machine\n0\n/floe/home/.cargo\n{lines}\n")
+    );
     house.session.close().await;
 }
