@@ -203,10 +203,11 @@ fn with_the_flag_it_runs_and_its_result_says_unconfined() {
     for lack in ALL {
         let place = Place::new();
         let text = call(&place, lack, &["--unsafe-no-sandbox"]);
-        assert_eq!(
-            text.expect(0).stdout,
-            "out\n[UNCONFINED: ran without the sandbox]\n",
-            "{lack:?}"
+        let said = &text.expect(0).stdout;
+        assert!(
+            said.starts_with("out\n")
+                && said.ends_with("\n[UNCONFINED: ran without the sandbox]\n"),
+            "{lack:?}: {said}"
         );
         assert!(ran(&place));
         let json = call(&place, lack, &["--unsafe-no-sandbox", "--output", "json"]);
@@ -315,4 +316,18 @@ fn where_bwrap_can_do_what_floe_cannot_it_is_taken_and_a_warning_says_so() {
         warnings.contains("bwrap") && warnings.contains("user namespace failed"),
         "{warnings}"
     );
+}
+
+#[test]
+fn with_landlock_alone_no_allowed_host_is_reached_and_a_warning_says_so() {
+    let place = Place::new();
+    place.config(
+        "shell: {min_tier: landlock, network: proxy, allow_hosts: ['web.test:80=127.0.0.1:1']}\n",
+    );
+    let script = r#"{"cmd":"env | grep -ci _proxy=; curl -s -m 5 http://127.0.0.1:1/ || echo nothing"}"#;
+    let arguments = ["call", "exec_command", script];
+    let ended = floe(&place, Lack::ContainerFilter, &arguments);
+    assert_eq!(ended.expect(0).stdout, "0\nnothing\n");
+    let trace = std::fs::read_to_string(place.trace()).unwrap();
+    assert_eq!(trace.matches("network_unavailable").count(), 1, "{trace}");
 }
