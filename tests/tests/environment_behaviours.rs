@@ -326,7 +326,9 @@ async fn an_empty_poll_writes_nothing() {
     let output = input(&door, "c2", &process, "", 250).await;
     assert_eq!(
         output.output,
-        format!("[process still running with process_id {process}]")
+        format!(
+            "[process still running with process_id {process}]\n[the process seems to wait for input]"
+        )
     );
     assert_eq!(output.stop_reason, StopReason::Completed);
     let output = input(&door, "c3", &process, "x\n", 30_000).await;
