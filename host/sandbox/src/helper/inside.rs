@@ -36,6 +36,8 @@ pub(super) struct Proceed;
 /// Takes over from the outer helper, on the other end of the tether.
 pub(super) fn take_over(tether: &OwnedFd, plan: &Inside) -> Result<(), SandboxError> {
     leave_stderr()?;
+    // It was executed by a descriptor, whose number says nothing to whoever looks at processes.
+    let _ = rustix::thread::set_name(c"floe");
     let open_namespace = |_| {
         let flags = OFlags::RDONLY | OFlags::CLOEXEC;
         rustix::fs::open("/proc/self/ns/mnt", flags, Mode::empty())
