@@ -324,7 +324,8 @@ fn with_landlock_alone_no_allowed_host_is_reached_and_a_warning_says_so() {
     place.config(
         "shell: {min_tier: landlock, network: proxy, allow_hosts: ['web.test:80=127.0.0.1:1']}\n",
     );
-    let script = r#"{"cmd":"env | grep -ci _proxy=; curl -s -m 5 http://127.0.0.1:1/ || echo nothing"}"#;
+    let script =
+        r#"{"cmd":"env | grep -ci _proxy=; curl -s -m 5 http://127.0.0.1:1/ || echo nothing"}"#;
     let arguments = ["call", "exec_command", script];
     let ended = floe(&place, Lack::ContainerFilter, &arguments);
     assert_eq!(ended.expect(0).stdout, "0\nnothing\n");

@@ -102,7 +102,11 @@ pub(super) fn apply(limits: &Limits, processes: ProcessCap) -> Result<Layer, San
             format!("{pids} processes beside the user's {tasks} others"),
             None,
         ),
-        (ProcessCap::User | ProcessCap::UserBeside(_), true) => (
+        (ProcessCap::UserBeside(_), true) => (
+            "processes not capped: RLIMIT_NPROC does not bind root".to_owned(),
+            Some("Run Floe as an ordinary user.".to_owned()),
+        ),
+        (ProcessCap::User, true) => (
             "processes not capped: RLIMIT_NPROC does not bind root".to_owned(),
             Some("Run Floe as an ordinary user, or use Linux 6.14 or newer.".to_owned()),
         ),

@@ -40,7 +40,7 @@ const LACKING: [(LayerName, &str); 7] = [
     ),
     (
         LayerName::Mounts,
-        "none: commands see the names of all files, and can change mode, times and attributes of those of the host's user",
+        "none: commands can find out whether a file exists, and change mode, times and attributes of the user's own",
     ),
     (LayerName::Proc, "the machine's own, read-only"),
     (
