@@ -1,0 +1,475 @@
+//! The files that are changed, on a desk: edits follow each other there, and only what comes out is staged. Pure but for reading.
+
+use std::collections::BTreeMap;
+
+use floe_editing::{Document, Fault, Opened, replace};
+use floe_tool::Failure;
+
+use crate::Edit;
+use crate::hunks;
+use crate::patch::Section;
+
+/// Edits of one call (spec/coding-tools.md 1.7).
+const EDITS: usize = 50;
+
+/// Files by the path they are called by, without what means nothing in it.
+pub(crate) struct Desk<Read> {
+    read: Read,
+    files: BTreeMap<String, File>,
+    told: Vec<String>,
+}
+
+#[derive(Debug)]
+struct File {
+    /// As it is in the Workspace; none where it is not.
+    original: Option<Opened>,
+    /// As it is to be; none where it is not to be.
+    document: Option<Document>,
+    /// Where the contents come from, if they were moved here.
+    moved_from: Option<String>,
+    /// Where they went.
+    moved_to: Option<String>,
+}
+
+/// What is staged.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Work<'d> {
+    Create {
+        path: &'d str,
+        bytes: Vec<u8>,
+    },
+    Replace {
+        path: &'d str,
+        bytes: Vec<u8>,
+        sha256: &'d str,
+    },
+    Delete {
+        path: &'d str,
+        sha256: &'d str,
+    },
+    Move {
+        from: &'d str,
+        to: &'d str,
+        sha256: &'d str,
+    },
+    /// New contents of what was moved there.
+    Rewrite {
+        path: &'d str,
+        bytes: Vec<u8>,
+    },
+}
+
+impl<Read: Fn(&str) -> Result<Opened, Failure>> Desk<Read> {
+    pub(crate) fn new(read: Read) -> Desk<Read> {
+        Desk {
+            read,
+            files: BTreeMap::new(),
+            told: Vec::new(),
+        }
+    }
+
+    /// What to tell of the changes.
+    pub(crate) fn told(&self) -> &[String] {
+        &self.told
+    }
+
+    /// What is to be staged, in an order in which it can be.
+    pub(crate) fn works(&self) -> Vec<Work<'_>> {
+        let mut works = Vec::new();
+        let mut rewritten = Vec::new();
+        for (path, file) in &self.files {
+            match (&file.original, &file.document) {
+                (Some(original), None) => match &file.moved_to {
+                    Some(to) => works.push(Work::Move {
+                        from: path,
+                        to,
+                        sha256: &original.sha256,
+                    }),
+                    None => works.push(Work::Delete {
+                        path,
+                        sha256: &original.sha256,
+                    }),
+                },
+                (None, Some(document)) => match self.origin(file) {
+                    Some(origin) if origin.document == *document => {}
+                    Some(_) => rewritten.push(Work::Rewrite {
+                        path,
+                        bytes: document.encode(),
+                    }),
+                    None => works.push(Work::Create {
+                        path,
+                        bytes: document.encode(),
+                    }),
+                },
+                (Some(original), Some(document)) if original.document != *document => {
+                    works.push(Work::Replace {
+                        path,
+                        bytes: document.encode(),
+                        sha256: &original.sha256,
+                    });
+                }
+                _ => {}
+            }
+        }
+        works.append(&mut rewritten);
+        works
+    }
+
+    fn origin(&self, file: &File) -> Option<&Opened> {
+        let from = file.moved_from.as_ref()?;
+        self.files.get(from)?.original.as_ref()
+    }
+
+    /// The file at a path, read where it is named for the first time.
+    fn file(&mut self, path: &str) -> Result<&mut File, String> {
+        let key = plain(path);
+        if !self.files.contains_key(&key) {
+            let original = match (self.read)(path) {
+                Ok(opened) => Some(opened),
+                Err(failure) if failure.code == "not-found" => None,
+                Err(failure) => return Err(failure.explanation()),
+            };
+            let file = File {
+                document: original.as_ref().map(|opened| opened.document.clone()),
+                original,
+                moved_from: None,
+                moved_to: None,
+            };
+            self.files.insert(key.clone(), file);
+        }
+        self.files
+            .get_mut(&key)
+            .ok_or_else(|| format!("\"{path}\" does not exist."))
+    }
+
+    fn document(&mut self, path: &str) -> Result<&mut Document, String> {
+        self.file(path)?
+            .document
+            .as_mut()
+            .ok_or_else(|| format!("\"{path}\" does not exist."))
+    }
+
+    fn create(&mut self, path: &str, text: &str) -> Result<(), String> {
+        let file = self.file(path)?;
+        if file.document.is_some() {
+            return Err(format!("\"{path}\" exists already"));
+        }
+        file.document = match &file.original {
+            // Deleted before, in the same call.
+            Some(opened) => Some(opened.document.with_text(text.to_owned())),
+            None => Document::decode(text.as_bytes()).ok(),
+        };
+        match file.document {
+            Some(_) => Ok(()),
+            None => Err(format!("the text of {path} holds NUL")),
+        }
+    }
+
+    fn delete(&mut self, path: &str) -> Result<(), String> {
+        let file = self.file(path)?;
+        if file.document.take().is_none() {
+            return Err(format!("\"{path}\" does not exist."));
+        }
+        Ok(())
+    }
+
+    fn move_to(&mut self, path: &str, to: &str) -> Result<(), String> {
+        if self.file(to)?.document.is_some() {
+            return Err(format!("\"{to}\" exists already"));
+        }
+        let (from, target) = (plain(path), plain(to));
+        let source = self.file(path)?;
+        let document = source.document.take();
+        source.moved_to = Some(target);
+        let destination = self.file(to)?;
+        destination.document = document;
+        destination.moved_from = Some(from);
+        Ok(())
+    }
+}
+
+/// Makes a list of edits; how many it was.
+///
+/// # Errors
+/// Every edit that cannot be made, by its index.
+pub(crate) fn edits<Read: Fn(&str) -> Result<Opened, Failure>>(
+    desk: &mut Desk<Read>,
+    edits: &[Edit],
+    path: Option<&str>,
+) -> Result<usize, String> {
+    if edits.is_empty() {
+        return Err("`edits` array is empty".to_owned());
+    }
+    if edits.len() > EDITS {
+        return Err(format!("Too many edits: {} (max {EDITS})", edits.len()));
+    }
+    let faults: Vec<String> = edits
+        .iter()
+        .enumerate()
+        .filter_map(|(index, edit)| {
+            let made = edit_one(desk, edit, path, index);
+            made.err().map(|fault| format!("edit[{index}]: {fault}"))
+        })
+        .collect();
+    if faults.is_empty() {
+        Ok(edits.len())
+    } else {
+        Err(faults.join("\n"))
+    }
+}
+
+fn edit_one<Read: Fn(&str) -> Result<Opened, Failure>>(
+    desk: &mut Desk<Read>,
+    edit: &Edit,
+    path: Option<&str>,
+    index: usize,
+) -> Result<(), String> {
+    let path = edit
+        .path
+        .as_deref()
+        .or(path)
+        .filter(|path| !path.is_empty());
+    let path = path.ok_or("missing `path`")?;
+    if edit.old_string.is_empty() {
+        if desk.file(path)?.document.is_some() {
+            return Err(format!(
+                "`old_string` must not be empty: {path} exists already"
+            ));
+        }
+        return desk.create(path, &edit.new_string);
+    }
+    let all = edit.replace_all.unwrap_or(false);
+    let document = desk.document(path)?;
+    let replaced = replace(&document.text, &edit.old_string, &edit.new_string, all);
+    let replaced = replaced.map_err(|fault| match fault {
+        Fault::NotFound(None) => format!("`old_string` not found in {path}"),
+        Fault::NotFound(Some((line, _))) => {
+            format!("`old_string` not found in {path}; the most similar text starts at line {line}")
+        }
+        Fault::Ambiguous(lines) => format!(
+            "`old_string` matches {} times in {path}; pass `replace_all`",
+            lines.len()
+        ),
+    })?;
+    document.text = replaced.text;
+    if let Some(how) = replaced.step.told() {
+        desk.told.push(format!("edit[{index}]: {how}"));
+    }
+    Ok(())
+}
+
+/// Makes the sections of a patch; how many hunks and whole files it was.
+///
+/// # Errors
+/// Everything that cannot be made.
+pub(crate) fn patch<Read: Fn(&str) -> Result<Opened, Failure>>(
+    desk: &mut Desk<Read>,
+    sections: &[Section],
+) -> Result<usize, String> {
+    let mut count = 0;
+    let mut faults = Vec::new();
+    for section in sections {
+        let made = match section {
+            Section::Add { path, contents } => {
+                desk.create(path, contents).map_err(|fault| vec![fault])
+            }
+            Section::Delete { path } => desk.delete(path).map_err(|fault| vec![fault]),
+            Section::Update {
+                path,
+                move_to,
+                hunks,
+            } => {
+                count += hunks.len().saturating_sub(1);
+                update(desk, path, move_to.as_deref(), hunks)
+            }
+        };
+        count += 1;
+        faults.extend(made.err().into_iter().flatten());
+    }
+    if faults.is_empty() {
+        Ok(count)
+    } else {
+        Err(faults.join("\n"))
+    }
+}
+
+fn update<Read: Fn(&str) -> Result<Opened, Failure>>(
+    desk: &mut Desk<Read>,
+    path: &str,
+    move_to: Option<&str>,
+    hunks: &[crate::patch::Hunk],
+) -> Result<(), Vec<String>> {
+    let document = desk.document(path).map_err(|fault| vec![fault])?;
+    let applied = hunks::apply(path, &document.text, hunks)?;
+    document.text = applied.text;
+    desk.told.extend(applied.remarks);
+    match move_to {
+        Some(to) => desk.move_to(path, to).map_err(|fault| vec![fault]),
+        None => Ok(()),
+    }
+}
+
+/// The path without what means nothing in it, so that two names of one file are one.
+fn plain(path: &str) -> String {
+    let path = path.strip_prefix("/workspace/").unwrap_or(path);
+    let parts: Vec<&str> = path
+        .split('/')
+        .filter(|part| !matches!(*part, "" | "."))
+        .collect();
+    let plain = parts.join("/");
+    if path.starts_with('/') {
+        format!("/{plain}")
+    } else {
+        plain
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::patch::parse;
+
+    fn read(path: &str) -> Result<Opened, Failure> {
+        match path.trim_start_matches("./") {
+            "a.txt" => Ok(Opened {
+                document: Document::decode(b"one\ntwo\n").unwrap(),
+                sha256: "aa".into(),
+            }),
+            "b.txt" => Ok(Opened {
+                document: Document::decode(b"three\n").unwrap(),
+                sha256: "bb".into(),
+            }),
+            _ => Err(Failure::new("not-found", "none")),
+        }
+    }
+
+    fn edit(path: &str, old: &str, new: &str) -> Edit {
+        Edit {
+            path: Some(path.into()),
+            old_string: old.into(),
+            new_string: new.into(),
+            replace_all: None,
+        }
+    }
+
+    fn edited(list: &[Edit]) -> Result<Vec<(String, String)>, String> {
+        let mut desk = Desk::new(read);
+        edits(&mut desk, list, Some("a.txt"))?;
+        Ok(desk
+            .works()
+            .into_iter()
+            .map(|work| match work {
+                Work::Create { path, bytes } => (format!("create {path}"), text(bytes)),
+                Work::Replace { path, bytes, .. } => (format!("replace {path}"), text(bytes)),
+                Work::Rewrite { path, bytes } => (format!("rewrite {path}"), text(bytes)),
+                Work::Delete { path, sha256 } => (format!("delete {path}"), sha256.to_owned()),
+                Work::Move { from, to, sha256 } => (format!("move {from} {to}"), sha256.to_owned()),
+            })
+            .collect())
+    }
+
+    fn text(bytes: Vec<u8>) -> String {
+        String::from_utf8(bytes).unwrap()
+    }
+
+    #[test]
+    fn edits_of_one_file_follow_each_other_by_any_of_its_names() {
+        let list = [
+            edit("a.txt", "one", "1"),
+            edit("./a.txt", "1\ntwo", "2"),
+            edit("b.txt", "three", "3"),
+        ];
+        assert_eq!(
+            edited(&list).unwrap(),
+            [
+                ("replace a.txt".to_owned(), "2\n".to_owned()),
+                ("replace b.txt".to_owned(), "3\n".to_owned())
+            ]
+        );
+    }
+
+    #[test]
+    fn an_edit_without_a_path_takes_that_of_the_call_and_its_own_wins() {
+        let unnamed = Edit {
+            path: None,
+            ..edit("", "one", "1")
+        };
+        let list = [unnamed.clone(), edit("b.txt", "three", "3")];
+        assert_eq!(edited(&list).unwrap().len(), 2);
+        let mut desk = Desk::new(read);
+        let fault = edits(&mut desk, &[unnamed], None).unwrap_err();
+        assert_eq!(fault, "edit[0]: missing `path`");
+    }
+
+    #[test]
+    fn an_empty_old_text_makes_a_file_that_is_not_there_once() {
+        assert_eq!(
+            edited(&[edit("new", "", "x")]).unwrap(),
+            [("create new".to_owned(), "x".to_owned())]
+        );
+        let fault = edited(&[
+            edit("new", "", "x"),
+            edit("new", "", "y"),
+            edit("a.txt", "", "z"),
+        ])
+        .unwrap_err();
+        assert_eq!(
+            fault,
+            "edit[1]: `old_string` must not be empty: new exists already\nedit[2]: `old_string` must not be empty: a.txt exists already"
+        );
+    }
+
+    #[test]
+    fn every_edit_that_fails_is_told_by_its_index() {
+        let list = [
+            edit("a.txt", "nowhere at all", "x"),
+            edit("b.txt", "e", "x"),
+            edit("none", "a", "b"),
+        ];
+        assert_eq!(
+            edited(&list).unwrap_err(),
+            "edit[0]: `old_string` not found in a.txt\nedit[1]: `old_string` matches 2 times in b.txt; pass `replace_all`\nedit[2]: \"none\" does not exist."
+        );
+        assert_eq!(edited(&[]).unwrap_err(), "`edits` array is empty");
+        assert_eq!(
+            edited(&vec![edit("a.txt", "a", "b"); 51]).unwrap_err(),
+            "Too many edits: 51 (max 50)"
+        );
+    }
+
+    #[test]
+    fn a_patch_adds_deletes_updates_and_moves() {
+        let text = "*** Begin Patch\n*** Add File: c\n+x\n*** Delete File: b.txt\n*** Update File: a.txt\n*** Move to: d/a.txt\n@@\n-two\n+2\n*** End Patch";
+        let mut desk = Desk::new(read);
+        assert_eq!(patch(&mut desk, &parse(text).unwrap()).unwrap(), 3);
+        assert_eq!(
+            desk.works(),
+            [
+                Work::Move {
+                    from: "a.txt",
+                    to: "d/a.txt",
+                    sha256: "aa"
+                },
+                Work::Delete {
+                    path: "b.txt",
+                    sha256: "bb"
+                },
+                Work::Create {
+                    path: "c",
+                    bytes: b"x\n".to_vec()
+                },
+                Work::Rewrite {
+                    path: "d/a.txt",
+                    bytes: b"one\n2\n".to_vec()
+                },
+            ]
+        );
+    }
+
+    #[test]
+    fn a_patch_that_cannot_be_made_is_not_made_in_part() {
+        let text = "*** Begin Patch\n*** Add File: a.txt\n+x\n*** Delete File: none\n*** End Patch";
+        let fault = patch(&mut Desk::new(read), &parse(text).unwrap()).unwrap_err();
+        assert_eq!(fault, "\"a.txt\" exists already\n\"none\" does not exist.");
+    }
+}
