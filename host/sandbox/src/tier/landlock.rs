@@ -91,6 +91,13 @@ impl Ground {
             environment: resettled(&command.environment, options),
             ..command.clone()
         };
+        // What is granted to one command is bound to what the person saw, and hides what is hidden in a Workspace. Here there are
+        // no mounts to look at or to hide anything with.
+        if let Some(path) = command.widening.paths().next() {
+            return Err(SandboxError::Widening {
+                path: path.display().to_string(),
+            });
+        }
         let script_file = script_file(options);
         let mut confined = site.confined(options, &command, files, script_file)?;
         confined.execution.fillable = options.fillable();

@@ -127,7 +127,7 @@ impl Request<'_> {
             return Ok(None);
         }
         if self.grounds.tier == Tier::Landlock {
-            return self.by_landlock_alone();
+            return Err(self.landlock_alone());
         }
         // Found now, so that nobody is asked about what could not be given.
         apply::inner_walls(&self.grounds.options.policy, &granted, self.access)?;
@@ -237,16 +237,14 @@ impl Request<'_> {
         Ok(())
     }
 
-    fn by_landlock_alone(&self) -> Result<Option<GrantedPath>, WideningFault> {
-        match self.access {
-            // There all is readable.
-            Access::Read => Ok(None),
-            Access::Write => Err(WideningFault::Forbidden(format!(
-                "The call asks to write {:?}; on this machine commands are confined by Landlock alone, which is not \
-                 widened for single calls. The person can add the path to shell.extra_write in FLOE_HOME/config.yaml.",
-                self.asked
-            ))),
-        }
+    fn landlock_alone(&self) -> WideningFault {
+        let verb = self.verb();
+        WideningFault::Forbidden(format!(
+            "The call asks to {verb} {:?}; on this machine commands are confined by Landlock alone, which is not widened for \
+             single calls. The person can add the path to shell.extra_{verb} in FLOE_HOME/config.yaml, or start Floe with \
+             --allow-{verb}.",
+            self.asked
+        ))
     }
 
     fn verb(&self) -> &'static str {

@@ -36,6 +36,11 @@ impl Widening {
         read.is_empty() && write.is_empty() && hosts.is_empty()
     }
 
+    /// The paths of it.
+    pub fn paths(&self) -> impl Iterator<Item = &Path> {
+        self.read.iter().chain(&self.write).map(GrantedPath::path)
+    }
+
     /// What of it `granted` does not hold already: a folder holds all below it, writing holds reading, and a host is held by
     /// its own name with the same port. What no longer is what the person saw holds nothing.
     #[must_use]
