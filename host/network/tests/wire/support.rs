@@ -159,24 +159,40 @@ pub(crate) async fn echo() -> SocketAddr {
     .await
 }
 
-/// A web server that answers with the requests that it got, as they came, a moment of silence after each.
+/// A web server that answers with the request that it got, as it came, and with whatever rode behind it.
 pub(crate) async fn web() -> SocketAddr {
     serve(|mut client| async move {
         let mut bytes = Vec::new();
         let mut block = [0; 4096];
-        // What rides behind a request comes with it or not at all.
-        while let Ok(Ok(count)) =
-            tokio::time::timeout(Duration::from_millis(500), client.read(&mut block)).await
-        {
-            bytes.extend_from_slice(&block[..count]);
-            if count == 0 {
-                break;
+        while !is_whole(&bytes) {
+            match client.read(&mut block).await {
+                Ok(count @ 1..) => bytes.extend_from_slice(&block[..count]),
+                _ => return,
             }
+        }
+        let behind = tokio::time::timeout(Duration::from_millis(300), client.read(&mut block));
+        if let Ok(Ok(count)) = behind.await {
+            bytes.extend_from_slice(&block[..count]);
         }
         let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", bytes.len());
         let _ = client.write_all(&[head.as_bytes(), &bytes].concat()).await;
     })
     .await
+}
+
+/// Whether a request has come with all of its body.
+fn is_whole(bytes: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(bytes);
+    let Some((head, body)) = text.split_once("\r\n\r\n") else {
+        return false;
+    };
+    let length = head.split("Content-Length: ").nth(1);
+    let length = length.and_then(|rest| rest.lines().next()?.parse().ok());
+    if head.contains("Transfer-Encoding: chunked") {
+        body.ends_with("0\r\n\r\n")
+    } else {
+        body.len() >= length.unwrap_or(0)
+    }
 }
 
 async fn serve<F: Future<Output = ()> + Send + 'static>(
