@@ -100,7 +100,8 @@ impl Signal {
     }
 }
 
-/// How a command ended.
+/// How a command ended. What it started may go on to write what it still has, for two seconds at most and only as long as the
+/// host holds its control; then all of it is ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
     /// With this exit code.

@@ -412,11 +412,10 @@ fn two_hundred_commands_leave_nothing_behind() {
     }
     let before = count();
     for number in 0..200 {
-        assert_eq!(
-            session.run("(sleep 60 &); exit 7").event,
-            Event::Exited(7),
-            "{number}"
-        );
+        let running = session.spawn("(sleep 60 &); exit 7");
+        assert_eq!(wait(&running.control), Event::Exited(7), "{number}");
+        running.control.kill();
+        running.finish();
     }
     eventually("no helper is left", || children() == 0);
     eventually("nothing else is left", || count() == before);

@@ -10,7 +10,8 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{
-    DumpableBehavior, Pid, Signal, WaitOptions, WaitStatus, kill_process, kill_process_group,
+    DumpableBehavior, Pid, Signal, WaitId, WaitIdOptions, WaitOptions, WaitStatus, kill_process,
+    kill_process_group,
 };
 
 use super::exec::{self, Running, Start};
@@ -122,7 +123,11 @@ fn watch_children() -> Result<OwnedFd, SandboxError> {
     Ok(unsafe { OwnedFd::from_raw_fd(watch) })
 }
 
-/// Returns when the command has ended or is to be ended and that has been told, or when nobody wants it any more.
+/// How long what a command has started may go on after its end, to write what it still has, unless the host ends it first.
+const LEFTOVERS: Duration = Duration::from_secs(2);
+
+/// Returns when the command has ended, that has been told and nothing of it is left, when it is to be ended and that has
+/// been told, or when nobody wants it any more.
 fn follow(
     control: &OwnedFd,
     running: &Running,
@@ -131,13 +136,19 @@ fn follow(
     watch: &mut Watch<'_>,
 ) {
     let mut grace = Grace::default();
+    let mut leftovers_until: Option<Instant> = None;
     loop {
         if let Some(end) = grace.take_end(running.pid) {
             let _ = control::send(control, &end, &[]);
+            leftovers_until = Some(Instant::now() + LEFTOVERS);
+        }
+        if leftovers_until.is_some_and(|until| Instant::now() >= until || is_alone()) {
             return;
         }
         if let Some(excess) = watch.look() {
-            let _ = control::send(control, &Report::Stopped(excess), &[]);
+            if leftovers_until.is_none() {
+                let _ = control::send(control, &Report::Stopped(excess), &[]);
+            }
             return;
         }
         let mut polled = vec![
@@ -145,7 +156,11 @@ fn follow(
             PollFd::new(children, PollFlags::IN),
         ];
         polled.extend(lifeline.map(|lifeline| PollFd::new(lifeline, PollFlags::IN)));
-        let patience = Timespec::try_from(watch.patience().min(grace.patience())).ok();
+        let leftovers = leftovers_until.map_or(Duration::MAX, |until| {
+            until.saturating_duration_since(Instant::now())
+        });
+        let patience = watch.patience().min(grace.patience()).min(leftovers);
+        let patience = Timespec::try_from(patience).ok();
         match poll(&mut polled, patience.as_ref()) {
             Ok(_) => {}
             Err(Errno::INTR) => continue,
@@ -179,6 +194,15 @@ fn follow(
 fn drain(children: &OwnedFd) {
     let mut record = [0_u8; size_of::<libc::signalfd_siginfo>()];
     while rustix::io::read(children, &mut record).is_ok() {}
+}
+
+/// Whether nothing is left of all that came from this process.
+fn is_alone() -> bool {
+    let seen = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    matches!(
+        rustix::process::waitid(WaitId::All, seen),
+        Err(Errno::CHILD)
+    )
 }
 
 /// Collects every child that has ended, orphans included; the command's end if it is among them.

@@ -126,7 +126,11 @@ fn enter(place: impl AsFd, name: &std::ffi::CStr) -> rustix::io::Result<OwnedFd>
 fn mount(folder: impl AsFd) -> rustix::io::Result<(u64, u32, u32)> {
     let flags = AtFlags::EMPTY_PATH | AtFlags::NO_AUTOMOUNT;
     let status = rustix::fs::statx(folder, c"", flags, StatxFlags::MNT_ID)?;
-    Ok((status.stx_mnt_id, status.stx_dev_major, status.stx_dev_minor))
+    Ok((
+        status.stx_mnt_id,
+        status.stx_dev_major,
+        status.stx_dev_minor,
+    ))
 }
 
 /// What one entry takes; nothing where it has gone meanwhile.
