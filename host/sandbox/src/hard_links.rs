@@ -26,6 +26,7 @@ impl HardLinks {
         let Ok(status) = rustix::fs::statat(opened, name, AtFlags::SYMLINK_NOFOLLOW) else {
             return;
         };
+        #[allow(clippy::useless_conversion, reason = "narrower on other architectures")]
         let names = u64::from(status.st_nlink);
         if names > 1 {
             let file = self.0.entry((status.st_dev, status.st_ino));

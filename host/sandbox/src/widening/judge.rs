@@ -231,7 +231,7 @@ impl Request<'_> {
     fn refuse_unreadable(&self, path: &Path) -> Result<(), WideningFault> {
         let denies_reading = self.grounds.options.policy.denies_reading()?;
         let names = path.components().skip(1).collect::<PathBuf>();
-        if names.ancestors().any(|path| denies_reading(path)) {
+        if names.ancestors().any(denies_reading) {
             return Err(self.unreadable());
         }
         Ok(())
