@@ -56,6 +56,8 @@ pub enum Fault {
 
 /// A place and what is to stand there.
 type Change = (Range<usize>, String);
+/// Finds the places of a text for another, and what is to stand there.
+type Find = fn(&str, &str, &str) -> Vec<Change>;
 
 /// Replaces `old`, which is not empty, by `new`.
 ///
@@ -63,7 +65,7 @@ type Change = (Range<usize>, String);
 /// See [`Fault`].
 pub fn replace(text: &str, old: &str, new: &str, all: bool) -> Result<Replaced, Fault> {
     let new = with_endings_of(text, new);
-    let steps: [(Step, fn(&str, &str, &str) -> Vec<Change>); 5] = [
+    let steps: [(Step, Find); 5] = [
         (Step::Exact, exact),
         (Step::LineEndings, without_endings),
         (Step::TrailingSpace, without_trailing_space),
@@ -373,11 +375,11 @@ mod tests {
             before in "(?s)[a-c \\t\\r\\né]{0,20}", old in "[x-z“]{1,8}", after in "(?s)[a-c \\t\\r\\né]{0,20}", new in "(?s)[a-z\\n]{0,8}",
         ) {
             let text = format!("{before}{old}{after}");
-            if let Ok(replaced) = replace(&text, &old, &new, false) {
-                if replaced.step == Step::Exact {
-                    prop_assert!(replaced.text.starts_with(&before));
-                    prop_assert!(replaced.text.ends_with(&after));
-                }
+            if let Ok(replaced) = replace(&text, &old, &new, false)
+                && replaced.step == Step::Exact
+            {
+                prop_assert!(replaced.text.starts_with(&before));
+                prop_assert!(replaced.text.ends_with(&after));
             }
         }
 
