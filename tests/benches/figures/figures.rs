@@ -52,17 +52,31 @@ struct Row {
     goal: Goal,
 }
 
+/// A line of the table for what is no duration.
+struct Quantity {
+    what: String,
+    value: String,
+    /// In words, and whether it was met.
+    goal: Option<(String, bool)>,
+}
+
+/// A line of the table.
+enum Line {
+    Row(Row),
+    Quantity(Quantity),
+}
+
 /// What was measured so far.
 pub(crate) struct Figures<'run> {
     criterion: &'run mut Criterion,
-    rows: Vec<Row>,
+    lines: Vec<Line>,
 }
 
 impl<'run> Figures<'run> {
     pub(crate) fn new(criterion: &'run mut Criterion) -> Figures<'run> {
         Figures {
             criterion,
-            rows: Vec::new(),
+            lines: Vec::new(),
         }
     }
 
@@ -106,14 +120,24 @@ impl<'run> Figures<'run> {
         samples.sort_unstable();
         let quantile = |hundredths: usize| samples[(samples.len() - 1) * hundredths / 100];
         let median = quantile(50);
-        self.rows.push(Row {
+        self.lines.push(Line::Row(Row {
             what: what.to_owned(),
             samples: samples.len(),
             median,
             tail: Some([quantile(90), quantile(99)]),
             goal,
-        });
+        }));
         median
+    }
+
+    /// Adds memory, in KiB, which is measured once; `most` is the goal.
+    pub(crate) fn add_memory(&mut self, what: &str, most: Option<u64>, kib: u64) {
+        let mebibytes = |kib: u64| format!("{:.1} MiB", kib as f64 / 1024.0);
+        self.lines.push(Line::Quantity(Quantity {
+            what: what.to_owned(),
+            value: mebibytes(kib),
+            goal: most.map(|most| (format!("≤ {}", mebibytes(most)), kib <= most)),
+        }));
     }
 
     /// Adds what one median is above another.
@@ -127,13 +151,13 @@ impl<'run> Figures<'run> {
         if median.is_zero() || above.is_zero() {
             return;
         }
-        self.rows.push(Row {
+        self.lines.push(Line::Row(Row {
             what: what.to_owned(),
             samples: 0,
             median: median.saturating_sub(above),
             tail: None,
             goal,
-        });
+        }));
     }
 
     /// The table, in the form of docs/performance.md.
@@ -141,7 +165,23 @@ impl<'run> Figures<'run> {
         let mut table = String::from(
             "| what | goal | median | p90 | p99 | samples | |\n|---|---|---|---|---|---|---|\n",
         );
-        for row in &self.rows {
+        for line in &self.lines {
+            let row = match line {
+                Line::Row(row) => row,
+                Line::Quantity(Quantity { what, value, goal }) => {
+                    let (goal, verdict) = match goal {
+                        None => ("–", ""),
+                        Some((goal, true)) => (goal.as_str(), "met"),
+                        Some((goal, false)) => (goal.as_str(), "missed"),
+                    };
+                    // Writing to a string does not fail.
+                    let _ = writeln!(
+                        table,
+                        "| {what} | {goal} | {value} | – | – | 1 | {verdict} |"
+                    );
+                    continue;
+                }
+            };
             let [p90, p99] = row
                 .tail
                 .map_or([String::from("–"), String::from("–")], |tail| {
@@ -151,7 +191,6 @@ impl<'run> Figures<'run> {
                 0 => "–".to_owned(),
                 samples => samples.to_string(),
             };
-            // Writing to a string does not fail.
             let _ = writeln!(
                 table,
                 "| {} | {} | {} | {p90} | {p99} | {samples} | {} |",

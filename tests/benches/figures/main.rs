@@ -11,6 +11,7 @@ mod delta;
 mod figures;
 mod house;
 mod machine;
+mod sessions;
 mod trace;
 
 use criterion::Criterion;
@@ -25,6 +26,7 @@ fn main() {
     cancel::measure(&mut figures);
     cold_start::measure(&mut figures);
     confinement::measure(&mut figures);
+    sessions::measure(&mut figures);
     trace::measure(&mut figures);
     let table = figures.table();
     criterion.final_summary();
