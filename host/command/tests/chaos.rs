@@ -123,7 +123,7 @@ fn kill_one(round: u64, random: &mut Random) -> Duration {
     // Not a copy: a program cannot be executed while a process that was forked meanwhile holds it open for writing.
     fs::hard_link(support::HELPER, &helper).unwrap();
     let mut host = host(folder.path(), &helper, &mark);
-    if round % EARLY_EACH != 0 {
+    if !round.is_multiple_of(EARLY_EACH) {
         let lines = BufReader::new(host.stdout.take().unwrap()).lines();
         let ready = lines.map_while(Result::ok).any(|line| line == "ready");
         assert!(ready, "the host has ended: {:?}", host.wait());

@@ -365,6 +365,30 @@ fn where_better_walls_stand_a_lower_minimum_changes_nothing() {
 
 #[test]
 #[ignore = "a host that another test starts"]
+fn a_host_whose_first_commands_come_together() {
+    if play().is_none() {
+        return;
+    }
+    let session = Session::with(|_, options| configure(options));
+    std::thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| session.ok("true"));
+        }
+    });
+    let warnings = session.sandbox.warning().into_iter();
+    let warnings = warnings.chain(session.sandbox.warning()).count();
+    say(&(session.sandbox.confinement().tier, warnings));
+}
+
+#[test]
+fn first_commands_that_come_together_get_the_same_walls_and_one_warning_comes_of_it() {
+    let mut host = LIKE_A_CONTAINER.host("a_host_whose_first_commands_come_together");
+    let output = host.env(WORD, "landlock").output();
+    assert_eq!(said::<(Tier, usize)>(&output.unwrap()), (Tier::Landlock, 1));
+}
+
+#[test]
+#[ignore = "a host that another test starts"]
 fn a_host_that_loses_something_between_two_commands() {
     if play().is_none() {
         return;
