@@ -39,7 +39,7 @@ pub(crate) async fn without_a_network_there_is_no_proxy_and_no_word_of_one() {
     let web = Web::new().await;
     let house = web.house_with(Network::Off, web.grants());
     let seen = house
-        .run("env | grep -i proxy; cat /proc/net/tcp | wc -l; curl -sS -m 5 https://web.test/hello; echo $?")
+        .run("env | grep -i proxy; cat /proc/net/tcp | wc -l; curl -sS -m 5 https://web.test/hello 2>&1; echo $?")
         .await;
     assert_eq!(seen, "1\ncurl: (6) Could not resolve host: web.test\n6\n");
     house.session.close().await;
