@@ -7,22 +7,19 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
 use floe_sandbox::{Event, Policy, SandboxError, Tier, Widening, WideningFault, WorkspaceMode};
-use support::{Outcome, Running, Session, again_within_bwrap};
+use support::{Outcome, Running, Session, again_within_bwrap, again_without_privileges};
+
+#[test]
+fn all_of_this_holds_for_an_ordinary_user_too() {
+    again_without_privileges();
+}
 
 #[test]
 fn all_of_this_holds_within_walls_that_bubblewrap_builds() {
     again_within_bwrap();
 }
 
-/// The sets of walls that widen, as far as they are there: system bwrap is not everywhere.
-fn tiers() -> Vec<Tier> {
-    let bwrap = Path::new("/usr/bin/bwrap").exists();
-    [Tier::Native]
-        .into_iter()
-        .chain(bwrap.then_some(Tier::Bwrap))
-        .collect()
-}
-
+/// A Session with exactly these walls.
 fn in_tier(tier: Tier) -> Session {
     Session::with(|_, options| options.tier = Some(tier))
 }
@@ -88,143 +85,133 @@ fn fault(session: &Session, read: &[&str], write: &[&str]) -> WideningFault {
 
 #[test]
 fn a_granted_path_is_there_for_the_one_command_and_for_no_other() {
-    for tier in tiers() {
-        let session = in_tier(tier);
-        let outside = outside(&session);
-        let script = format!(
-            "cat {0}/data/table {0}/data/deep/leaf {0}/alone",
-            outside.display()
-        );
-        session.refused(&script);
-        let widening = granted(
-            &session,
-            &[&outside.join("data"), &outside.join("alone")],
-            &[],
-        );
-        assert_eq!(run(&session, &widening, &script).stdout, "424344");
-        session.refused(&script);
-    }
+    let session = Session::new();
+    let outside = outside(&session);
+    let script = format!(
+        "cat {0}/data/table {0}/data/deep/leaf {0}/alone",
+        outside.display()
+    );
+    session.refused(&script);
+    let widening = granted(
+        &session,
+        &[&outside.join("data"), &outside.join("alone")],
+        &[],
+    );
+    assert_eq!(run(&session, &widening, &script).stdout, "424344");
+    session.refused(&script);
 }
 
 #[test]
 fn what_may_be_read_may_not_be_changed_and_what_is_beside_it_is_not_there() {
-    for tier in tiers() {
-        let session = in_tier(tier);
-        let outside = outside(&session);
-        let widening = granted(&session, &[&outside.join("data")], &[]);
-        for script in [
-            "echo x > data/table",
-            "rm data/table",
-            "touch data/new",
-            "cat alone",
-            "ls repository",
-        ] {
-            let script = format!("cd {} && {script}", outside.display());
-            let outcome = run(&session, &widening, &script);
-            assert_ne!(outcome.event, Event::Exited(0), "{script}");
-        }
-        assert_eq!(
-            fs::read_to_string(outside.join("data/table")).unwrap(),
-            "42"
-        );
-        assert!(!outside.join("data/new").exists());
+    let session = Session::new();
+    let outside = outside(&session);
+    let widening = granted(&session, &[&outside.join("data")], &[]);
+    for script in [
+        "echo x > data/table",
+        "rm data/table",
+        "touch data/new",
+        "cat alone",
+        "ls repository",
+    ] {
+        let script = format!("cd {} && {script}", outside.display());
+        let outcome = run(&session, &widening, &script);
+        assert_ne!(outcome.event, Event::Exited(0), "{script}");
     }
+    assert_eq!(
+        fs::read_to_string(outside.join("data/table")).unwrap(),
+        "42"
+    );
+    assert!(!outside.join("data/new").exists());
 }
 
 #[test]
 fn a_granted_folder_and_a_granted_file_may_be_written() {
-    for tier in tiers() {
-        let session = in_tier(tier);
-        let outside = outside(&session);
-        let paths = [outside.join("data"), outside.join("alone")];
-        fs::set_permissions(&paths[0], fs::Permissions::from_mode(0o777)).unwrap();
-        let widening = granted(&session, &[], &[&paths[0], &paths[1]]);
-        let script = format!(
-            "cd {} && echo new > data/made && mkdir data/folder && echo more >> alone",
-            outside.display()
-        );
-        let outcome = run(&session, &widening, &script);
-        assert_eq!(outcome.event, Event::Exited(0), "{}", outcome.stderr);
-        assert_eq!(
-            fs::read_to_string(outside.join("data/made")).unwrap(),
-            "new\n"
-        );
-        assert_eq!(
-            fs::read_to_string(outside.join("alone")).unwrap(),
-            "44more\n"
-        );
-    }
+    let session = Session::new();
+    let outside = outside(&session);
+    let paths = [outside.join("data"), outside.join("alone")];
+    fs::set_permissions(&paths[0], fs::Permissions::from_mode(0o777)).unwrap();
+    let widening = granted(&session, &[], &[&paths[0], &paths[1]]);
+    let script = format!(
+        "cd {} && echo new > data/made && mkdir data/folder && echo more >> alone",
+        outside.display()
+    );
+    let outcome = run(&session, &widening, &script);
+    assert_eq!(outcome.event, Event::Exited(0), "{}", outcome.stderr);
+    assert_eq!(
+        fs::read_to_string(outside.join("data/made")).unwrap(),
+        "new\n"
+    );
+    assert_eq!(
+        fs::read_to_string(outside.join("alone")).unwrap(),
+        "44more\n"
+    );
 }
 
 #[test]
 fn what_is_protected_or_hidden_in_a_workspace_is_so_in_a_granted_folder() {
-    for tier in tiers() {
-        let session = in_tier(tier);
-        let outside = outside(&session);
-        let widening = granted(
-            &session,
-            &[&outside.join("data")],
-            &[&outside.join("repository")],
-        );
-        let in_outside = |script: &str| format!("cd {} && {script}", outside.display());
-        let outcome = run(
-            &session,
-            &widening,
-            &in_outside("touch repository/source/file repository/.git/index"),
-        );
-        assert_eq!(outcome.event, Event::Exited(0), "{}", outcome.stderr);
-        for script in [
-            "echo evil > repository/.git/hooks/pre-commit",
-            "echo evil > repository/.git/config",
-            "mv repository/.git repository/git2",
-            "rm -rf repository/.git/hooks",
-            "cat data/.env | grep KEY",
-        ] {
-            let outcome = run(&session, &widening, &in_outside(script));
-            assert_ne!(outcome.event, Event::Exited(0), "{script}");
-        }
-        let hook = fs::read_to_string(outside.join("repository/.git/hooks/pre-commit")).unwrap();
-        assert_eq!(hook, "#!/bin/sh");
+    let session = Session::new();
+    let outside = outside(&session);
+    let widening = granted(
+        &session,
+        &[&outside.join("data")],
+        &[&outside.join("repository")],
+    );
+    let in_outside = |script: &str| format!("cd {} && {script}", outside.display());
+    let outcome = run(
+        &session,
+        &widening,
+        &in_outside("touch repository/source/file repository/.git/index"),
+    );
+    assert_eq!(outcome.event, Event::Exited(0), "{}", outcome.stderr);
+    for script in [
+        "echo evil > repository/.git/hooks/pre-commit",
+        "echo evil > repository/.git/config",
+        "mv repository/.git repository/git2",
+        "rm -rf repository/.git/hooks",
+        "cat data/.env | grep KEY",
+    ] {
+        let outcome = run(&session, &widening, &in_outside(script));
+        assert_ne!(outcome.event, Event::Exited(0), "{script}");
     }
+    let hook = fs::read_to_string(outside.join("repository/.git/hooks/pre-commit")).unwrap();
+    assert_eq!(hook, "#!/bin/sh");
 }
 
 #[test]
 fn a_link_is_granted_as_what_it_leads_to_and_a_later_swap_grants_nothing() {
-    for tier in tiers() {
-        let session = in_tier(tier);
-        let outside = outside(&session);
-        let link = outside.join("link");
-        symlink(outside.join("data"), &link).unwrap();
-        let widening = granted(&session, &[&link], &[]);
-        assert_eq!(
-            widening.read[0].path(),
-            outside.join("data").canonicalize().unwrap()
-        );
+    let session = Session::new();
+    let outside = outside(&session);
+    let link = outside.join("link");
+    symlink(outside.join("data"), &link).unwrap();
+    let widening = granted(&session, &[&link], &[]);
+    assert_eq!(
+        widening.read[0].path(),
+        outside.join("data").canonicalize().unwrap()
+    );
 
-        fs::remove_file(&link).unwrap();
-        symlink(&outside, &link).unwrap();
-        let script = format!("cat {}/link/alone", outside.display());
-        assert_ne!(run(&session, &widening, &script).event, Event::Exited(0));
+    fs::remove_file(&link).unwrap();
+    symlink(&outside, &link).unwrap();
+    let script = format!("cat {}/link/alone", outside.display());
+    assert_ne!(run(&session, &widening, &script).event, Event::Exited(0));
 
-        // The path itself leads elsewhere now: the command is not run at all.
-        fs::rename(outside.join("data"), outside.join("was-data")).unwrap();
-        symlink(&outside, outside.join("data")).unwrap();
-        let mut command = session.command("touch ran");
-        command.widening = widening.clone();
-        let refusal = session.sandbox.spawn(&command).unwrap_err();
-        assert!(
-            matches!(refusal, SandboxError::Widening { .. }),
-            "{refusal}"
-        );
-        fs::remove_file(outside.join("data")).unwrap();
-        fs::create_dir(outside.join("data")).unwrap();
-        let refusal = session.sandbox.spawn(&command).unwrap_err().to_string();
-        assert!(
-            refusal.contains("no longer leads to what the person allowed"),
-            "{refusal}"
-        );
-        assert!(!session.workspace.join("ran").exists());
-    }
+    // The path itself leads elsewhere now: the command is not run at all.
+    fs::rename(outside.join("data"), outside.join("was-data")).unwrap();
+    symlink(&outside, outside.join("data")).unwrap();
+    let mut command = session.command("touch ran");
+    command.widening = widening.clone();
+    let refusal = session.sandbox.spawn(&command).unwrap_err();
+    assert!(
+        matches!(refusal, SandboxError::Widening { .. }),
+        "{refusal}"
+    );
+    fs::remove_file(outside.join("data")).unwrap();
+    fs::create_dir(outside.join("data")).unwrap();
+    let refusal = session.sandbox.spawn(&command).unwrap_err().to_string();
+    assert!(
+        refusal.contains("no longer leads to what the person allowed"),
+        "{refusal}"
+    );
+    assert!(!session.workspace.join("ran").exists());
 }
 
 #[test]
@@ -257,11 +244,12 @@ fn what_commands_have_anyway_is_not_asked_for() {
 
 #[test]
 fn a_path_that_cannot_be_meant_is_a_mistake_that_says_where_and_what_to_do() {
-    let session = Session::new();
+    let person = tempfile::tempdir().unwrap();
+    let home = person.path().canonicalize().unwrap();
+    let session = Session::with(|_, options| options.person_home = Some(home.clone()));
     let root = session.outside.to_str().unwrap().to_owned();
     let missing = format!("{root}/missing");
     let dotted = format!("{root}/../x");
-    let home = std::env::home_dir().unwrap();
     let above = session.folder().parent().unwrap();
     for (path, expected) in [
         ("data", "must be absolute"),
