@@ -550,7 +550,7 @@ async fn bad_arguments_end_at_the_gate_that_names_them_and_nothing_runs() {
         (
             r#"{"cmd":"touch made","cwd":"/"}"#,
             Gate::Schema,
-            "Unknown argument \"cwd\" for exec_command; it takes cmd, workdir, yield_time_ms, tty.",
+            "Unknown argument \"cwd\" for exec_command; it takes cmd, workdir, yield_time_ms, run_in_background, tty, widen.",
         ),
     ];
     for (at, (arguments, gate, words)) in cases.into_iter().enumerate() {

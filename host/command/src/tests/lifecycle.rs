@@ -273,14 +273,14 @@ async fn the_end_of_a_command_that_was_kept_for_it_is_announced_once_with_its_la
     drop(session);
     assert!(house.sessions.report_due().await);
     house.sessions.attach(&id).unwrap().keep(true);
-    let ended = notes.ended.lock().unwrap();
+    let ended = notes.ended.lock().unwrap().clone();
     assert_eq!(ended.len(), 1);
     assert_eq!(ended[0].process_id, id);
     assert_eq!(ended[0].label, "read x; seq 1 2000; exit 2");
     assert_eq!(ended[0].status, Status::Exited(2));
     assert_eq!(ended[0].output.chars().count(), 4000);
     assert!(ended[0].output.ends_with("2000\n") && ended[0].output_cut);
-    assert_eq!(house.sessions.take_reports(), *ended);
+    assert_eq!(house.sessions.take_reports(), ended);
     assert_eq!(house.sessions.take_reports(), [], "it is given once");
     assert!(!house.sessions.report_due().await);
 }
