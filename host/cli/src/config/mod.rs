@@ -253,6 +253,26 @@ mod tests {
     }
 
     #[test]
+    fn a_host_for_one_run_is_the_only_one_where_the_network_is_off_and_a_further_one_else() {
+        let allowed = |network: Network| {
+            let mut shell = Shell {
+                network,
+                allow_hosts: vec!["a.test".into()],
+                ..Shell::default()
+            };
+            shell.allow(&["b.test:80".parse().unwrap()]);
+            (shell.network, shell.allow_hosts.join(" "))
+        };
+        assert_eq!(allowed(Network::Off), (Network::Proxy, "b.test:80".into()));
+        let both = (Network::Proxy, "a.test b.test:80".into());
+        assert_eq!(allowed(Network::Proxy), both);
+        assert_eq!(allowed(Network::Host).0, Network::Host);
+        let mut shell = Shell::default();
+        shell.allow(&[]);
+        assert_eq!(shell, Shell::default());
+    }
+
+    #[test]
     fn every_key_of_the_reference_has_a_comment_above_it() {
         let lines: Vec<&str> = REFERENCE.lines().collect();
         for (index, line) in lines.iter().enumerate() {
