@@ -78,7 +78,7 @@ fn odd_places(stage: &Stage) {
     if rustix::process::geteuid().is_root() {
         std::os::unix::fs::chown(&closed, Some(1), Some(1)).unwrap();
     }
-    fs::set_permissions(&closed, fs::Permissions::from_mode(0)).unwrap();
+    fs::set_permissions(&closed, fs::Permissions::from_mode(0o000)).unwrap();
     let refusals = [
         (
             "no/such",
