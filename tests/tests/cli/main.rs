@@ -9,6 +9,7 @@ mod bad_input;
 mod calls;
 mod conversations;
 mod forms;
+mod limits;
 mod network;
 mod secrets;
 mod support;
