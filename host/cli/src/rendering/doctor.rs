@@ -47,11 +47,11 @@ fn conclusion(findings: &Findings, paint: Paint) -> String {
     let mut text = match confinement.tier {
         Some(tier) => paint.paint(
             Style::Good,
-            &format!("Commands are confined: tier {tier}, at least {minimum} is asked for."),
+            format!("Commands are confined: tier {tier}, at least {minimum} is asked for."),
         ),
         None => paint.paint(
             Style::Bad,
-            &format!(
+            format!(
                 "Commands are refused on this machine until what is missing is there: at least {minimum} is asked for \
                  (`shell.min_tier`)."
             ),
@@ -64,27 +64,35 @@ fn conclusion(findings: &Findings, paint: Paint) -> String {
             "They run UNCONFINED all the same, because `shell.unsafe_no_sandbox` is true.",
         ));
     }
-    match findings.network {
-        Network::Off => {}
-        Network::Proxy if findings.allow_hosts.is_empty() => text.push_str(
-            "\nThey reach no host: `shell.network` is `proxy` and `shell.allow_hosts` is empty.",
-        ),
-        Network::Proxy => {
-            let hosts = findings.allow_hosts.join(", ");
-            text.push_str(&format!(
-                "\nThey reach these hosts over the network: {hosts}."
-            ));
-        }
-        Network::Host => {
-            text.push('\n');
-            text.push_str(&paint.paint(
-                Style::Bad,
-                "They reach all that this machine reaches, its own services included, because `shell.network` is `host`.",
-            ));
-        }
+    if let Some(tier) = confinement.tier.filter(|_| !findings.unconfined) {
+        text.push_str(&reached(findings, tier, paint));
     }
     text.push('\n');
     text
+}
+
+/// What confined commands reach over the network, as a line of its own; nothing where it is nothing.
+fn reached(findings: &Findings, tier: Tier, paint: Paint) -> String {
+    let line = match findings.network {
+        Network::Off => return String::new(),
+        Network::Proxy if tier == Tier::Landlock => {
+            "They reach no host: `shell.network` is `proxy`, and the tier landlock does not lead to it."
+                .to_owned()
+        }
+        Network::Proxy if findings.allow_hosts.is_empty() => {
+            "They reach no host: `shell.network` is `proxy` and `shell.allow_hosts` is empty."
+                .to_owned()
+        }
+        Network::Proxy => {
+            let hosts = findings.allow_hosts.join(", ");
+            format!("They reach these hosts over the network: {hosts}.")
+        }
+        Network::Host => paint.paint(
+            Style::Bad,
+            "They reach all that this machine reaches, its own services included, because `shell.network` is `host`.",
+        ),
+    };
+    format!("\n{line}")
 }
 
 struct Table {
@@ -126,5 +134,168 @@ impl Table {
             text.push_str(&format!("           {:<width$}  to do: {remedy}\n", ""));
         }
         text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::{Expect, expect};
+    use floe_sandbox::{Doctor, MinimumTier};
+
+    use super::*;
+
+    fn layer(name: &str, active: bool, remedy: Option<&str>) -> Layer {
+        Layer {
+            name: name.into(),
+            active,
+            detail: "as it is".into(),
+            remedy: remedy.map(Into::into),
+        }
+    }
+
+    fn examined(tier: Tier, fault: Option<&str>, layers: Vec<Layer>) -> Examined {
+        Examined {
+            tier,
+            stands: fault.is_none() && layers.iter().all(|layer| layer.active),
+            fault: fault.map(Into::into),
+            layers,
+        }
+    }
+
+    fn shows(minimum: MinimumTier, tier: Option<Tier>, unconfined: bool, expected: Expect) {
+        let mut landlock = examined(
+            Tier::Landlock,
+            None,
+            vec![layer("mounts", false, None), layer("seccomp", true, None)],
+        );
+        landlock.stands = true;
+        let tiers = vec![
+            examined(
+                Tier::Native,
+                None,
+                vec![
+                    layer("user namespace", true, None),
+                    layer("mounts", false, Some("Allow it.")),
+                    layer("seccomp", false, None),
+                ],
+            ),
+            examined(
+                Tier::Bwrap,
+                Some("It is not there."),
+                vec![layer("mounts", false, None)],
+            ),
+            landlock,
+            examined(Tier::Unconfined, None, Vec::new()),
+        ];
+        let findings = Findings {
+            confinement: Doctor {
+                ok: tier.is_some(),
+                minimum,
+                tier,
+                tiers,
+            },
+            unconfined,
+            network: Network::Proxy,
+            allow_hosts: vec!["crates.io".into()],
+            tools: [
+                layer("instance pool", true, None),
+                layer("built-in tools", false, Some("Build them.")),
+            ],
+        };
+        expected.assert_eq(&doctor(&findings, Paint::PLAIN));
+    }
+
+    #[test]
+    fn every_set_of_walls_has_a_table_and_what_is_missing_has_its_remedy() {
+        shows(
+            MinimumTier::Native,
+            None,
+            false,
+            expect![[r#"
+                native: does not stand (namespaces, mounts, Landlock and seccomp, all built by Floe)
+                  active   user namespace  as it is
+                  missing  mounts          as it is
+                                           to do: Allow it.
+                  missing  seccomp         as it is
+
+                bwrap: does not stand (the same walls, with the namespaces and mounts built by the system's bwrap)
+                  It is not there.
+
+                landlock: stands (Landlock and seccomp alone; only where `shell.min_tier` is `landlock`)
+                  missing  mounts          as it is
+                  active   seccomp         as it is
+
+                UNCONFINED: possible (no walls; only with --unsafe-no-sandbox or `shell.unsafe_no_sandbox`)
+
+                tools
+                  active   instance pool   as it is
+                  missing  built-in tools  as it is
+                                           to do: Build them.
+
+                Commands are refused on this machine until what is missing is there: at least native is asked for (`shell.min_tier`).
+            "#]],
+        );
+    }
+
+    #[test]
+    fn the_last_lines_say_what_commands_get() {
+        shows(
+            MinimumTier::Landlock,
+            Some(Tier::Landlock),
+            false,
+            expect![[r#"
+                native: does not stand (namespaces, mounts, Landlock and seccomp, all built by Floe)
+                  active   user namespace  as it is
+                  missing  mounts          as it is
+                                           to do: Allow it.
+                  missing  seccomp         as it is
+
+                bwrap: does not stand (the same walls, with the namespaces and mounts built by the system's bwrap)
+                  It is not there.
+
+                landlock: stands (Landlock and seccomp alone; only where `shell.min_tier` is `landlock`)
+                  missing  mounts          as it is
+                  active   seccomp         as it is
+
+                UNCONFINED: possible (no walls; only with --unsafe-no-sandbox or `shell.unsafe_no_sandbox`)
+
+                tools
+                  active   instance pool   as it is
+                  missing  built-in tools  as it is
+                                           to do: Build them.
+
+                Commands are confined: tier landlock, at least landlock is asked for.
+                They reach no host: `shell.network` is `proxy`, and the tier landlock does not lead to it.
+            "#]],
+        );
+        shows(
+            MinimumTier::Native,
+            Some(Tier::Native),
+            true,
+            expect![[r#"
+                native: does not stand (namespaces, mounts, Landlock and seccomp, all built by Floe)
+                  active   user namespace  as it is
+                  missing  mounts          as it is
+                                           to do: Allow it.
+                  missing  seccomp         as it is
+
+                bwrap: does not stand (the same walls, with the namespaces and mounts built by the system's bwrap)
+                  It is not there.
+
+                landlock: stands (Landlock and seccomp alone; only where `shell.min_tier` is `landlock`)
+                  missing  mounts          as it is
+                  active   seccomp         as it is
+
+                UNCONFINED: possible (no walls; only with --unsafe-no-sandbox or `shell.unsafe_no_sandbox`)
+
+                tools
+                  active   instance pool   as it is
+                  missing  built-in tools  as it is
+                                           to do: Build them.
+
+                Commands are confined: tier native, at least native is asked for.
+                They run UNCONFINED all the same, because `shell.unsafe_no_sandbox` is true.
+            "#]],
+        );
     }
 }
