@@ -28,8 +28,9 @@ pub(crate) fn measure(figures: &mut Figures<'_>) {
         .build()
         .expect("a runtime");
     let house = tokio.block_on(async { House::new() });
-    polls(figures, &tokio, &house);
+    // First, so that no memory of what was measured before is used anew.
     flood(figures, &tokio, &house);
+    polls(figures, &tokio, &house);
     all_at_once(figures, &tokio, &house);
     tokio.block_on(house.commands.dispose());
 }
@@ -111,18 +112,18 @@ fn polls(figures: &mut Figures<'_>, tokio: &tokio::runtime::Runtime, house: &Hou
 
 /// Memory of this process while a command prints more than anybody reads.
 fn flood(figures: &mut Figures<'_>, tokio: &tokio::runtime::Runtime, house: &House) {
-    let run = async |mebibytes: u64| {
-        let script = format!("yes 'what nobody reads' | head -c {mebibytes}M");
-        let command = house.start(&script).await;
+    let run = async |script: &str| {
+        let command = house.start(script).await;
         assert_eq!(command.ended().await, Status::Exited(0));
         let start = command.read_output(1024, LONG).await.expect("it has ended");
         assert!(start.text().starts_with("what nobody reads\n"));
     };
-    tokio.block_on(run(8));
+    tokio.block_on(run("echo what nobody reads"));
     let before = of_status("self", "VmRSS:");
     // From here on the most that it ever was is counted anew.
     let counted_anew = fs::write("/proc/self/clear_refs", "5").is_ok();
-    tokio.block_on(run(FLOOD));
+    let script = format!("yes 'what nobody reads' | head -c {FLOOD}M");
+    tokio.block_on(run(&script));
     let most = of_status("self", if counted_anew { "VmHWM:" } else { "VmRSS:" });
     let what = "memory of the host, grown while a command prints 2 GiB";
     figures.add_memory(what, Some(32 * 1024), most.saturating_sub(before));
