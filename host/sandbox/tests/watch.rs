@@ -185,6 +185,11 @@ fn as_an_ordinary_user_as_well() {
 }
 
 #[test]
+fn within_walls_that_bubblewrap_builds_as_well() {
+    again_within_bwrap();
+}
+
+#[test]
 fn all_of_this_holds_within_walls_that_bubblewrap_builds() {
     again_within_bwrap();
 }
