@@ -53,7 +53,22 @@ impl Home {
 
     /// The folder of a Session's own files.
     pub fn session(&self, session: &SessionId) -> PathBuf {
-        self.root.join("sessions").join(session.as_str())
+        self.sessions().join(session.as_str())
+    }
+
+    /// The folders of all Sessions.
+    pub fn sessions(&self) -> PathBuf {
+        self.root.join("sessions")
+    }
+
+    /// What a Session's edits need, and what undoes them.
+    pub fn journal(&self, session: &SessionId) -> PathBuf {
+        self.session(session).join("journal")
+    }
+
+    /// The locks of Workspaces, which all Sessions share.
+    pub fn locks(&self) -> PathBuf {
+        self.root.join("locks")
     }
 
     /// Whole outputs of calls that were cut.

@@ -63,14 +63,10 @@ impl Folders {
 /// Removes what Sessions have left whose hosts were killed, on a thread of its own that nobody waits for: what it does not
 /// get done before this process ends is left to the next.
 pub(crate) fn sweep_in_background(home: &Home) {
-    let sessions = sessions(home);
+    let sessions = home.sessions();
     let _ = std::thread::Builder::new()
         .name("floe-sweep".to_owned())
         .spawn(move || sweep(&sessions));
-}
-
-fn sessions(home: &Home) -> PathBuf {
-    home.root().join("sessions")
 }
 
 fn sweep(sessions: &Path) {
@@ -186,7 +182,7 @@ mod tests {
         }
 
         fn sweep(&self) {
-            sweep(&sessions(&self.home));
+            sweep(&self.home.sessions());
         }
     }
 
@@ -233,7 +229,7 @@ mod tests {
     #[test]
     fn a_folder_that_nobody_ever_owned_is_not_swept() {
         let stage = Stage::new();
-        let folder = sessions(&stage.home).join("somebody");
+        let folder = stage.home.sessions().join("somebody");
         fs::create_dir_all(folder.join("tmp")).unwrap();
         stage.sweep();
         assert!(folder.join("tmp").exists());
@@ -255,7 +251,7 @@ mod tests {
         }
         open_up(&killed.tmp).unwrap();
         assert_eq!(locked.metadata().unwrap().mode() & 0o777, 0o700);
-        symlink(&outside, sessions(&stage.home).join("linked")).unwrap();
+        symlink(&outside, stage.home.sessions().join("linked")).unwrap();
         let folder = killed.session.clone();
         drop(killed);
         stage.sweep();

@@ -7,6 +7,7 @@ use std::time::Duration;
 use floe_environment::{Approver, Registry, Rules, Secrets, Selection, Surface, Toolset};
 use floe_model::ModelDriver;
 use floe_protocol::{AgentId, ApprovalMode, Home, Mode, Permission, Source};
+use floe_runtime::capability::interaction::Interaction;
 use floe_sandbox::Policy;
 use floe_workspace::Workspace;
 
@@ -44,6 +45,8 @@ pub struct SessionOptions {
     pub rules: Rules,
     /// Answers questions; without one every question is denied.
     pub approver: Option<Arc<dyn Approver>>,
+    /// Answers the questions of tools; without one they are told that nobody can be asked.
+    pub interaction: Option<Arc<dyn Interaction>>,
     /// How long a question waits; without an end where none.
     pub approval_timeout: Option<Duration>,
     /// Model requests of one run; 0 or less for any number.
@@ -87,6 +90,7 @@ impl SessionOptions {
             max_permission: None,
             rules: Rules::default(),
             approver: None,
+            interaction: None,
             approval_timeout: None,
             max_turns: DEFAULT_MAX_TURNS,
             max_tokens: None,

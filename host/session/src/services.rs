@@ -4,35 +4,44 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Once, Weak};
 
+use async_trait::async_trait;
 use floe_command::{CommandLimits, CommandOptions, CommandSessions, EndedCommand, Observe};
 use floe_environment::{
     CallSite, HostsFactory, MessageSink, OutputRecorder, Outputs, WideningRequest,
 };
-use floe_protocol::{EventMsg, OmniMessage};
+use floe_protocol::{EventMsg, Home, OmniMessage, SessionId};
+use floe_runtime::capability::Failure;
 use floe_runtime::capability::commands::ConfinedCommands;
+use floe_runtime::capability::edits::OpenedEdits;
+use floe_runtime::capability::interaction::{Answer, Interaction, Question};
 use floe_runtime::capability::workspace::OpenedWorkspace;
 use floe_runtime::{Capability, Hosts};
 use floe_sandbox::{
     Policy, Sandbox, SandboxError, SandboxOptions, Widening, WideningFault, WorkspaceMode,
 };
-use floe_workspace::Workspace;
+use floe_workspace::{Seen, Workspace};
 use futures_util::future::BoxFuture;
 
 use crate::SessionError;
 use crate::background::done;
+use crate::edits;
 use crate::folders::Folders;
 use crate::message_queue::MessageQueue;
 use crate::network::SessionNetwork;
+use crate::session_state::Todos;
 use crate::widening;
 
-/// How the commands of a Session are started.
-pub(crate) struct CommandServices {
+/// What the services of a Session are made from.
+pub(crate) struct ServiceOptions {
+    pub(crate) session: SessionId,
     pub(crate) policy: Policy,
     pub(crate) unconfined: bool,
     /// Where Floe keeps its own files, which no command reaches.
-    pub(crate) floe_home: PathBuf,
+    pub(crate) home: Home,
     pub(crate) helper: Option<PathBuf>,
     pub(crate) environment: floe_command::EnvironmentOptions,
+    /// Who answers the questions of tools.
+    pub(crate) interaction: Option<Arc<dyn Interaction>>,
     /// Where what they print is kept.
     pub(crate) outputs: Arc<Outputs>,
 }
@@ -40,6 +49,9 @@ pub(crate) struct CommandServices {
 /// The implementations behind the capabilities of all calls of a Session.
 pub(crate) struct Services {
     hosts: Arc<Hosts>,
+    /// For tools that change files: what they read themselves is not what the model has read.
+    editing: Arc<Hosts>,
+    todos: Todos,
     sandbox: Arc<Sandbox>,
     confined: ConfinedCommands,
     pub(crate) commands: Arc<CommandSessions>,
@@ -57,54 +69,75 @@ impl Services {
     pub(crate) fn new(
         workspace: &Workspace,
         folders: Folders,
-        commands: CommandServices,
+        options: ServiceOptions,
         queue: &Arc<MessageQueue>,
     ) -> Result<Services, SessionError> {
         let descriptor = workspace
             .fd()
             .try_clone_to_owned()
             .map_err(SessionError::Descriptor)?;
-        let mut options = SandboxOptions::new(
+        let ServiceOptions {
+            session,
+            policy,
+            unconfined,
+            home,
+            helper,
+            environment,
+            interaction,
+            outputs,
+        } = options;
+        let mut sandbox = SandboxOptions::new(
             descriptor,
             workspace.canonical_path().to_owned(),
             folders.home.clone(),
             folders.tmp.clone(),
             folders.outputs.clone(),
         );
-        let denies_reading = commands.policy.denies_reading()?;
-        let (network, hosts) = (commands.policy.network, commands.policy.allow_hosts.clone());
-        options.policy = commands.policy;
-        options.unconfined = commands.unconfined;
-        options.private = vec![canonical(&commands.floe_home)];
-        if let Some(helper) = commands.helper {
-            options.helper = helper;
+        let readable = workspace
+            .clone()
+            .with_hidden(policy.denies_reading()?)
+            .with_mount(Sandbox::OUTPUTS, &folders.outputs);
+        let read = readable.clone().with_seen(Seen::default());
+        let editor = edits::editor(read.clone(), &policy, &home, &session);
+        edits::recover(&editor, &home, queue);
+        let (network, hosts) = (policy.network, policy.allow_hosts.clone());
+        sandbox.policy = policy;
+        sandbox.unconfined = unconfined;
+        sandbox.private = vec![canonical(home.root())];
+        if let Some(helper) = helper {
+            sandbox.helper = helper;
         }
-        let sandbox = Arc::new(Sandbox::new(options)?);
+        let sandbox = Arc::new(Sandbox::new(sandbox)?);
         let network = SessionNetwork::new(network, &hosts, Arc::clone(&sandbox), queue)?;
         let network = Arc::new(network);
         let commands = CommandSessions::new(
             Arc::clone(&sandbox) as _,
             CommandOptions {
                 workspace: workspace.clone(),
-                environment: commands.environment,
+                environment,
                 network: Arc::clone(&network) as _,
                 observer: Arc::new(CommandEvents(Arc::downgrade(queue))),
-                record: Some(Arc::new(OutputRecorder(commands.outputs))),
+                record: Some(Arc::new(OutputRecorder(outputs))),
                 limits: CommandLimits::default(),
             },
         );
-        let readable = workspace
-            .clone()
-            .with_hidden(denies_reading)
-            .with_mount(Sandbox::OUTPUTS, &folders.outputs);
         let confined = ConfinedCommands::new(Arc::clone(&commands));
+        let unsupported = Hosts::unsupported();
         let hosts = Hosts {
-            workspace: Arc::new(OpenedWorkspace::new(readable)),
+            workspace: Arc::new(OpenedWorkspace::new(read)),
             commands: Arc::new(confined.clone()),
-            ..Hosts::unsupported()
+            edits: Arc::new(OpenedEdits::new(editor)),
+            interaction: interaction.unwrap_or_else(|| Arc::new(Nobody)),
+            ..unsupported
+        };
+        let editing = Hosts {
+            workspace: Arc::new(OpenedWorkspace::new(readable)),
+            ..hosts.clone()
         };
         Ok(Services {
             hosts: Arc::new(hosts),
+            editing: Arc::new(editing),
+            todos: Todos::default(),
             sandbox,
             confined,
             commands,
@@ -120,6 +153,15 @@ impl HostsFactory for Services {
         if call.capabilities.contains(Capability::Commands) {
             self.folders_made.call_once(|| self.folders.create());
             self.network.refusals().begin(&call.tool_call_id);
+        }
+        if call.capabilities.contains(Capability::SessionState) {
+            return Arc::new(Hosts {
+                session_state: Arc::new(self.todos.for_call(call.mode)),
+                ..Hosts::clone(&self.hosts)
+            });
+        }
+        if call.capabilities.contains(Capability::Edits) {
+            return Arc::clone(&self.editing);
         }
         let own_reach =
             call.workspace != WorkspaceMode::WorkspaceWrite || !call.widening.is_empty();
@@ -165,6 +207,19 @@ impl HostsFactory for Services {
         } else {
             Box::pin(std::future::ready(()))
         }
+    }
+}
+
+/// Where there is nobody to answer.
+struct Nobody;
+
+#[async_trait]
+impl Interaction for Nobody {
+    async fn ask(&self, _question: Question) -> Result<Answer, Failure> {
+        Err(
+            Failure::new("unsupported", "Nobody can be asked in this Session.")
+                .with_hint("Make a reasonable assumption, say which, and go on."),
+        )
     }
 }
 
@@ -229,16 +284,18 @@ mod tests {
             Arc::new(Unobserved),
             Secrets::default(),
         ));
-        let commands = CommandServices {
+        let options = ServiceOptions {
+            session: session.clone(),
             policy: Policy::default(),
             unconfined: false,
-            floe_home: home.root().to_owned(),
+            home: home.clone(),
             helper: None,
             environment: floe_command::EnvironmentOptions::default(),
+            interaction: None,
             outputs: Outputs::new(home.outputs(&session), Secrets::default()),
         };
         let folders = Folders::new(&home, &session);
-        let services = Services::new(&workspace, folders, commands, &queue).unwrap();
+        let services = Services::new(&workspace, folders, options, &queue).unwrap();
         let reader = &services.hosts.workspace;
         let error = reader.read_range(".env", 0, 9).await.unwrap_err();
         assert_eq!(error.code, "denied");

@@ -21,7 +21,7 @@ use crate::conversation::Conversation;
 use crate::folders::{self, Folders};
 use crate::message_queue::MessageQueue;
 use crate::refusals::RememberingApprover;
-use crate::services::{CommandServices, Services};
+use crate::services::{ServiceOptions, Services};
 use crate::tool_call_ids::ToolCallIds;
 use crate::{RunEnd, SessionError, SessionOptions, system_prompt};
 
@@ -80,12 +80,14 @@ impl Session {
         let services = Arc::new(Services::new(
             &options.workspace,
             Folders::new(&options.home, &id),
-            CommandServices {
+            ServiceOptions {
+                session: id.clone(),
                 policy: options.policy,
                 unconfined: options.unconfined,
-                floe_home: options.home.root().to_owned(),
+                home: options.home.clone(),
                 helper: options.helper,
                 environment: options.command_environment,
+                interaction: options.interaction,
                 outputs: Arc::clone(&outputs),
             },
             &queue,
