@@ -3,7 +3,7 @@
 //! Output streams as it arrives. A command that outlives its window goes on, and `input_command` reaches it. Everything that a
 //! command may touch is decided below the `commands` interface, never here.
 
-use floe_tool::commands::{Command, CommandSession};
+use floe_tool::commands::{Command, CommandSession, Widen};
 use floe_tool::{
     Context, Definition, Failure, Outcome, Permission, Tool, Truncation, cancellation, output,
 };
@@ -34,25 +34,6 @@ struct Arguments {
     #[schemars(with = "Option<Widen>")]
     #[serde(rename = "widen")]
     _widen: Option<serde::de::IgnoredAny>,
-}
-
-/// What a command may ask for. The host takes it from the arguments, and whatever it decides is decided before this tool runs.
-#[derive(schemars::JsonSchema)]
-#[schemars(deny_unknown_fields)]
-#[allow(dead_code, reason = "only its schema is of use here")]
-struct Widen {
-    /// Why, in one sentence for the person who decides.
-    #[schemars(length(min = 1, max = 500))]
-    reason: String,
-    /// Absolute paths outside the Workspace to read, each with all below it.
-    #[schemars(default, length(max = 16))]
-    read: Vec<String>,
-    /// Absolute paths outside the Workspace to read and change, each with all below it.
-    #[schemars(default, length(max = 16))]
-    write: Vec<String>,
-    /// Hosts to reach, as NAME or NAME:PORT; without a port it is 443.
-    #[schemars(default, length(max = 16))]
-    hosts: Vec<String>,
 }
 
 struct ExecCommand;

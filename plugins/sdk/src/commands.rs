@@ -1,5 +1,6 @@
 //! Native commands, confined to the Workspace by the operating system.
 
+mod widen;
 mod window;
 
 use crate::Failure;
@@ -7,6 +8,7 @@ use crate::bindings::floe::tool::commands as host;
 use std::time::{Duration, Instant};
 
 pub use host::{OutputBatch, OutputChannel, OutputChunk};
+pub use widen::Widen;
 pub use window::WindowEnd;
 
 /// What is to be run.
