@@ -100,17 +100,17 @@ impl Inner {
                 (verdict, waited_ms)
             }
         };
+        let widened = match verdict.decision {
+            Decision::Allow => self.widen(&mut passed, &subject).await,
+            Decision::Deny => Ok(None),
+        };
+        // Only now: a call that is interrupted while a person looks at what it wants leaves no decision, and nothing remembered.
         if verdict.scope == Scope::Session {
             self.allowed
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner)
                 .insert(session_key(&passed, &subject));
         }
-        let widened = match verdict.decision {
-            Decision::Allow => self.widen(&mut passed, &subject).await,
-            Decision::Deny => Ok(None),
-        };
-        // Only now: a call that is interrupted while a person looks at what it wants leaves no decision.
         let decision = verdict.decision;
         self.record(&subject, verdict, None, waited_ms);
         if decision == Decision::Deny {

@@ -14,14 +14,18 @@ impl Sandbox {
     /// What cannot be asked for, or cannot be given here.
     pub fn widening(&self, read: &[String], write: &[String]) -> Result<Widening, WideningFault> {
         let tier = self.settled_tier()?;
-        let site = &mut self.session().site;
-        let site = self.look(site)?;
-        let protected = site.protected(&self.options)?;
+        // Copied, so that a search of large folders does not keep other commands from starting.
+        let (view, survey, protected) = {
+            let site = &mut self.session().site;
+            let site = self.look(site)?;
+            let protected = site.protected(&self.options)?;
+            (site.view.clone(), site.survey.clone(), protected)
+        };
         let grounds = Grounds {
             options: &self.options,
             tier,
-            view: &site.view,
-            survey: &site.survey,
+            view: &view,
+            survey: &survey,
             protected: &protected,
         };
         judge(&grounds, read, write)
