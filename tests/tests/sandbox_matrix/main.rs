@@ -11,6 +11,7 @@
 #[path = "../door/mod.rs"]
 mod door;
 mod oracle;
+mod poor_machine;
 mod row;
 mod rows;
 mod stage;

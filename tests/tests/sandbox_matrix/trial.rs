@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use floe_tests::components::guest;
 use libtest_mimic::{Failed, Trial};
 
+use crate::poor_machine::{self, Accepted, Lack};
 use crate::row::{Row, Walls, Who};
 use crate::rows;
 use crate::stage::{SECRET, SECRET_NAME, Stage};
@@ -28,6 +29,9 @@ pub(crate) const TOOLS: &str = "tools";
 
 /// The guests of `tests/guests` that rows use beside the tools of this build.
 const GUESTS: [&str; 1] = ["waits"];
+
+/// The first argument of a host on a machine that lacks something.
+const POOR_HOST: &str = "--host-of-a-row-on-a-poor-machine";
 
 /// The user that has nothing.
 const NOBODY: u32 = 65534;
@@ -218,15 +222,22 @@ pub(crate) fn trials(
 pub(crate) fn run_if_asked() -> Option<ExitCode> {
     let mut arguments = std::env::args().skip(1);
     let word = arguments.next()?;
-    if word != TRIAL && word != HOST {
+    if ![TRIAL, HOST, POOR_HOST].contains(&word.as_str()) {
         return None;
     }
     let mut next = || arguments.next().unwrap();
     let last = next();
+    let poor = last.split_once(' ').filter(|_| word == POOR_HOST);
+    if let Some((lack, _)) = poor {
+        // Before there is a second thread.
+        Lack::from_word(lack).impose();
+    }
     let walls = Walls::from_name(&next()).unwrap();
     let stage = Stage::set(Path::new(&next()), Path::new(&next()), walls);
     if word == HOST {
         stage.serve(&last);
+    } else if let Some((_, accepted)) = poor {
+        poor_machine::serve(&stage, Accepted::from_word(accepted));
     } else {
         (rows::all()[last.parse::<usize>().unwrap()].run)(&stage);
         stage.assert_outside_untouched();
@@ -236,9 +247,19 @@ pub(crate) fn run_if_asked() -> Option<ExitCode> {
 
 /// A further host over a row's folders: it starts `script` and waits to be killed.
 pub(crate) fn host(stage: &Stage, script: &str) -> Command {
+    process(stage, HOST, script)
+}
+
+/// A further host over a row's folders, as on a machine that lacks something, if it is started so: it runs one command.
+pub(crate) fn poor_host(stage: &Stage, lack: Lack, accepted: Accepted) -> Command {
+    let words = format!("{} {}", lack.word(), accepted.word());
+    process(stage, POOR_HOST, &words)
+}
+
+fn process(stage: &Stage, word: &str, argument: &str) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command
-        .args([HOST, script, stage.walls.as_str()])
+        .args([word, argument, stage.walls.as_str()])
         .args([&stage.folder, &stage.helper])
         .env_clear()
         .envs(environment());

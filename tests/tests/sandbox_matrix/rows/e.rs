@@ -2,6 +2,9 @@
 
 mod git;
 mod kernel;
+mod left_behind;
+mod machine;
+mod missing;
 mod network;
 mod paths;
 mod proxy;
@@ -17,6 +20,9 @@ pub(crate) fn rows() -> Vec<Row> {
         network::ROWS,
         proxy::ROWS,
         kernel::ROWS,
+        left_behind::ROWS,
+        machine::ROWS,
+        missing::ROWS,
     ]
     .concat()
 }
