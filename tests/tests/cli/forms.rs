@@ -72,7 +72,16 @@ fn doctor_as_json_names_every_layer_and_its_status_says_whether_commands_are_con
     let doctor = ended.json();
     assert_eq!(
         keys(&doctor),
-        ["ok", "minimum", "tier", "tiers", "unsafe_no_sandbox", "tools"]
+        [
+            "ok",
+            "minimum",
+            "tier",
+            "tiers",
+            "unsafe_no_sandbox",
+            "network",
+            "allow_hosts",
+            "tools"
+        ]
     );
     let tiers = doctor["tiers"].as_array().unwrap();
     let layers = tiers.iter().flat_map(|tier| {
