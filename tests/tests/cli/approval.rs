@@ -164,6 +164,7 @@ fn an_answer_for_the_session_is_not_asked_again_for_the_very_same_call_and_for_n
     terminal.wait_for(ASK);
     terminal.press("s\n");
     terminal.wait_for("| echo two >> log");
+    terminal.wait_for(ASK);
     terminal.press("n\n");
     let (status, screen) = terminal.end();
     assert_eq!(status, 0, "{screen}");

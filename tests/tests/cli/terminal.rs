@@ -18,6 +18,8 @@ pub(crate) struct Terminal {
     keyboard: File,
     screen: Receiver<Vec<u8>>,
     seen: String,
+    /// How much of it was waited for already.
+    waited: usize,
     child: Child,
 }
 
@@ -63,6 +65,7 @@ impl Terminal {
             keyboard: File::from(master),
             screen: follow(reader),
             seen: String::new(),
+            waited: 0,
             child,
         }
     }
@@ -72,10 +75,14 @@ impl Terminal {
         self.keyboard.write_all(keys.as_bytes()).unwrap();
     }
 
-    /// Waits until the screen shows `text`.
+    /// Waits until the screen shows `text`, behind what was waited for before: a second question is not the first.
     pub(crate) fn wait_for(&mut self, text: &str) {
         let deadline = Instant::now() + PATIENCE;
-        while !self.seen.contains(text) {
+        loop {
+            if let Some(at) = self.seen[self.waited..].find(text) {
+                self.waited += at + text.len();
+                return;
+            }
             let left = deadline.saturating_duration_since(Instant::now());
             match self.screen.recv_timeout(left) {
                 Ok(bytes) => self.seen.push_str(&String::from_utf8_lossy(&bytes)),
