@@ -276,7 +276,6 @@ pub(crate) struct Session<'s> {
 #[derive(Default)]
 pub(crate) struct Notes {
     warnings: Mutex<Vec<(String, String)>>,
-    ended: Mutex<Vec<EndedCommand>>,
 }
 
 impl Notes {
@@ -292,10 +291,6 @@ impl Notes {
             .map(|warning| warning.1)
             .collect()
     }
-
-    pub(crate) fn ended(&self) -> Vec<EndedCommand> {
-        self.ended.lock().unwrap().clone()
-    }
 }
 
 impl Observe for Notes {
@@ -304,9 +299,7 @@ impl Observe for Notes {
         self.warnings.lock().unwrap().push(warning);
     }
 
-    fn ended(&self, ended: EndedCommand) {
-        self.ended.lock().unwrap().push(ended);
-    }
+    fn ended(&self, _: EndedCommand) {}
 }
 
 /// How a command ended and what it wrote.

@@ -52,8 +52,6 @@ pub(super) trait Calls {
     async fn exec_for(&self, script: &str, yield_ms: u64) -> ToolCallOutput;
     /// Calls `input_command` with these further arguments.
     async fn input(&self, process: &str, more: Value) -> ToolCallOutput;
-    /// Calls it until the process has ended; the last answer, and before it what the others held.
-    async fn poll_to_end(&self, process: &str) -> (String, ToolCallOutput);
 }
 
 impl Calls for Door {
@@ -68,18 +66,6 @@ impl Calls for Door {
             arguments[name] = value.clone();
         }
         self.call("input_command", &arguments.to_string()).await
-    }
-
-    async fn poll_to_end(&self, process: &str) -> (String, ToolCallOutput) {
-        let mut before = String::new();
-        for _ in 0..60 {
-            let output = self.input(process, json!({"yield_time_ms": 1000})).await;
-            if !output.output.contains("[process still running") {
-                return (before, output);
-            }
-            before += &output.output;
-        }
-        panic!("{process} did not end: {before}");
     }
 }
 
