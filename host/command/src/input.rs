@@ -109,7 +109,13 @@ impl Input {
         self.keep_writing(&mut state);
     }
 
-    /// Puts a control character before everything that is queued, as a terminal's keyboard would.
+    /// Forgets what is queued.
+    pub(crate) fn forget(&self) {
+        self.state().queue.clear();
+        self.changed.notify_waiters();
+    }
+
+    /// Puts a control character before everything that is queued, and forgets that, as a terminal does.
     pub(crate) fn interrupt(self: &Arc<Self>, character: u8) {
         let mut state = self.state();
         state.queue.clear();

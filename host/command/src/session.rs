@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-use floe_sandbox::Signal;
+use floe_sandbox::{Signal, interrupt_foreground};
 use tokio::time::Instant;
 
 use crate::error::io_error;
@@ -156,8 +156,15 @@ impl CommandSession {
             self.kill();
             return Ok(());
         }
-        if signal == Signal::INTERRUPT && self.core.terminal.is_some() {
-            self.core.input.interrupt(END_OF_TEXT);
+        if signal == Signal::INTERRUPT
+            && let Some(terminal) = &self.core.terminal
+        {
+            let input = &self.core.input;
+            // What waits to be typed must not follow the interrupt into whatever reads next.
+            input.forget();
+            if !interrupt_foreground(&terminal.descriptor).unwrap_or(false) {
+                input.interrupt(END_OF_TEXT);
+            }
             return Ok(());
         }
         match self.core.hold() {

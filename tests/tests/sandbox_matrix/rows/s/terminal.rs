@@ -18,6 +18,11 @@ pub(crate) const ROWS: &[Row] = &[
         job_control,
     ),
     Row::new(
+        "S16",
+        "Ctrl-C ends a program in a terminal that has been sent more than it will ever read",
+        interrupt_behind_much_input,
+    ),
+    Row::new(
         "S27",
         "a terminal ends with everything in it, and nothing outside is its session",
         terminal_ends,
@@ -136,5 +141,37 @@ fn terminal_ends(stage: &Stage) {
         let outcome = finish(&command).await;
         assert_eq!(outcome.stdout, "");
         assert!(outcome.stderr.contains("/dev/tty"), "{}", outcome.stderr);
+    });
+}
+
+fn interrupt_behind_much_input(stage: &Stage) {
+    let (session, mark) = (stage.session(), mark());
+    stage.wait(async {
+        // With and without an end of line in what waits, and for the job of a shell that has a group of its own, after
+        // which the shell ends in its own way.
+        let plain = format!("echo up; exec sleep {mark}");
+        let job = format!("bash --norc --noprofile -i -c 'echo up; sleep {mark}; exit'");
+        for script in [&plain, &job] {
+            for line in ["more\n", "more"] {
+                let command = start_in_terminal(&session, script, false).await;
+                read_until(&command, "up\r\n").await;
+                tokio::task::block_in_place(|| {
+                    eventually("it sleeps", || {
+                        processes_with(&format!("sleep\0{mark}")) > 0
+                    });
+                });
+                let much = line.repeat(100_000);
+                // Some of it waits in the terminal, some in the queue, and for some there is no room.
+                let _ = command.write_stdin(much.as_bytes()).await;
+                command.send_signal("SIGINT").unwrap();
+                let end = tokio::time::timeout(LONG, command.ended()).await.unwrap();
+                let killed = Status::Signaled("SIGKILL".into());
+                assert!(end != killed, "{script} {line:?}");
+                if script == &plain {
+                    assert_eq!(end, Status::Signaled("SIGINT".into()), "{line:?}");
+                }
+                tokio::task::block_in_place(|| gone(&mark));
+            }
+        }
     });
 }
