@@ -165,6 +165,18 @@ impl Output {
         self.state().ring.latest(characters)
     }
 
+    /// Takes all that is unread at once, an unfinished line too, also from before a reader that waits.
+    pub(crate) fn take_unread(&self) -> Vec<u8> {
+        let mut state = self.state();
+        state.flush();
+        let mut unread = Vec::new();
+        while !state.ring.is_empty() {
+            let taken = state.ring.take(usize::MAX);
+            unread.extend(taken.chunks.into_iter().flat_map(|chunk| chunk.data));
+        }
+        unread
+    }
+
     /// Takes up to `limit` bytes (at least one character), waiting up to `wait` for something to take or the end.
     /// Dropping the future loses nothing. Of several readers the one that came first is served first.
     pub(crate) async fn read(&self, limit: usize, wait: Duration) -> Read {

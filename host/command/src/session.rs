@@ -212,6 +212,11 @@ impl CommandSession {
         self.core.announce_if_due();
     }
 
+    /// Takes all unread output at once, an unfinished line too: for who will not read any more. Waits for nobody.
+    pub fn take_unread(&self) -> Vec<u8> {
+        self.core.output.take_unread()
+    }
+
     /// Its bytes as they came, where they are kept.
     pub fn recording(&self) -> Option<&Arc<dyn Recording>> {
         self.core.recording.as_ref()

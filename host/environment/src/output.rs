@@ -189,6 +189,18 @@ impl CallOutput {
             .close_out
             .take()
             .unwrap_or_else(|| CloseOut::new(0, floe_protocol::Truncation::Head, None));
+        if ending.interrupted || ending.timed_out.is_some() {
+            // What a tool that passes a command's text on was kept from passing on.
+            let held = state.verbatim.take_held();
+            let text = state
+                .redactor
+                .push(&String::from_utf8_lossy(&held))
+                .into_owned();
+            let now = close_out.write(&text);
+            if !now.is_empty() {
+                self.frames.delta(now);
+            }
+        }
         self.write_held(&mut close_out, &mut state.redactor);
         ending.redact(&self.frames.secrets);
         let closing = close_out.finish(ending);
@@ -242,8 +254,8 @@ impl OutputSink for CallOutput {
         let Some(close_out) = close_out else {
             return 0;
         };
+        verbatim.wrote(delta.as_bytes());
         if !close_out.is_source_decided() {
-            verbatim.wrote(delta.as_bytes());
             close_out.comes_from(verbatim.recording());
         }
         let delta = redactor.push(delta);
@@ -285,13 +297,6 @@ impl OutputSink for CallOutput {
     }
 
     fn handed(&self, recording: &Arc<dyn Recording>, text: &[u8]) {
-        let mut state = self.lock();
-        let undecided = state
-            .close_out
-            .as_ref()
-            .is_some_and(|close_out| !close_out.is_source_decided());
-        if undecided {
-            state.verbatim.handed(recording, text);
-        }
+        self.lock().verbatim.handed(recording, text);
     }
 }

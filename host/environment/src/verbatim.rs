@@ -54,6 +54,14 @@ impl Verbatim {
         }
     }
 
+    /// The text of the command that the tool had not passed on; it will not any more.
+    pub(crate) fn take_held(&mut self) -> Vec<u8> {
+        match self {
+            Verbatim::Command { held, .. } => std::mem::take(held),
+            Verbatim::Nothing | Verbatim::Not => Vec::new(),
+        }
+    }
+
     /// The bytes behind the text, where it is a command's.
     pub(crate) fn recording(&self) -> Option<Arc<dyn Recording>> {
         match self {

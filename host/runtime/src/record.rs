@@ -4,9 +4,15 @@
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use crate::call::HostFacts;
-use crate::capability::commands::{CommandSession, CommandStatus};
+use crate::capability::commands::{CommandSession, CommandStatus, Recording};
 use crate::capability::output::{OutputGate, OutputSink};
 use crate::last_words::LastWords;
+
+/// A command that the guest has started.
+struct Started {
+    session: Weak<dyn CommandSession>,
+    recording: Option<Arc<dyn Recording>>,
+}
 
 /// The shared record of one call.
 pub(crate) struct CallRecord {
@@ -16,7 +22,7 @@ pub(crate) struct CallRecord {
     pub(crate) last_words: LastWords,
     facts: Mutex<HostFacts>,
     /// The commands that the guest has started.
-    started: Mutex<Vec<Weak<dyn CommandSession>>>,
+    started: Mutex<Vec<Started>>,
 }
 
 impl CallRecord {
@@ -29,16 +35,30 @@ impl CallRecord {
         }
     }
 
-    /// The guest has started a command.
-    pub(crate) fn started(&self, session: &Arc<dyn CommandSession>) {
+    /// The guest has started a command; `recording` where it gets text of it.
+    pub(crate) fn started(
+        &self,
+        session: &Arc<dyn CommandSession>,
+        recording: Option<&Arc<dyn Recording>>,
+    ) {
         let mut started = self.started.lock().unwrap_or_else(PoisonError::into_inner);
-        started.push(Arc::downgrade(session));
+        started.push(Started {
+            session: Arc::downgrade(session),
+            recording: recording.cloned(),
+        });
     }
 
     /// Ends gently what the guest has started and not kept. Must come before the guest's handles go, which end it at once.
     pub(crate) fn terminate_commands(&self) {
         let started = self.started.lock().unwrap_or_else(PoisonError::into_inner);
-        for session in started.iter().filter_map(Weak::upgrade) {
+        for Started { session, recording } in started.iter() {
+            let Some(session) = session.upgrade() else {
+                continue;
+            };
+            if let Some(recording) = recording {
+                // What it has printed by now is part of what the call leaves.
+                self.output.handed(recording, &session.take_unread());
+            }
             session.terminate();
         }
     }

@@ -76,6 +76,11 @@ pub trait CommandSession: Send + Sync {
     fn recording(&self) -> Option<Arc<dyn Recording>> {
         None
     }
+
+    /// Takes all that it has printed and nobody has read. Must not block.
+    fn take_unread(&self) -> Vec<u8> {
+        Vec::new()
+    }
 }
 
 /// A guest's handle of a command.

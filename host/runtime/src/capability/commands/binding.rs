@@ -50,7 +50,8 @@ impl wit::HostCommandSession for CallState {
             })
             .await;
         if let Ok(handle) = &spawned {
-            self.record.started(&handle.session);
+            self.record
+                .started(&handle.session, handle.recording.as_ref());
         }
         self.hold(spawned)
     }

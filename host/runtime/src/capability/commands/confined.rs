@@ -150,6 +150,13 @@ impl CommandSession for Held {
         self.0.recording().cloned()
     }
 
+    fn take_unread(&self) -> Vec<u8> {
+        match self.0.is_kept() {
+            true => Vec::new(),
+            false => self.0.take_unread(),
+        }
+    }
+
     fn end_note(&self) -> Option<String> {
         let stopped = match self.0.status() {
             Status::Stopped(excess) => Some(format!("[command stopped: {excess}]")),
