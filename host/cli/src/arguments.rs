@@ -38,11 +38,15 @@ pub(crate) enum Command {
     Run(Run),
     /// Call one tool
     Call(Call),
+    /// Serve the tools to a client of the Model Context Protocol
+    Mcp(Mcp),
     /// List the tools: permission, capabilities, origin
     Tools(Tools),
     /// List, show and verify Traces
     #[command(subcommand)]
     Trace(Trace),
+    /// Take back the last edits that tools made
+    Undo(Undo),
     /// Show which sandbox layers are active, and what to do where one is not
     Doctor(Doctor),
     /// Print the commented reference configuration, or check the files in use
@@ -146,6 +150,25 @@ pub(crate) struct Call {
     pub(crate) output: OutputForm,
 }
 
+/// `floe mcp`
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  floe mcp --workspace ~/project
+  floe mcp --max-permission read-only
+  floe mcp --approve always-ask
+  npx @modelcontextprotocol/inspector floe mcp
+
+A client starts it and speaks the Model Context Protocol on its standard input and output. One connection is one Session with one
+Trace; commands that a call leaves running end with it. Who is asked is asked by the client, where it can (elicitation).
+Exit status: 0 the client ended the connection, 1 it could not be served, 2 nothing ran, 130 interrupted.")]
+pub(crate) struct Mcp {
+    #[command(flatten)]
+    pub(crate) session: SessionArguments,
+    /// The agent whose own list of tools is used
+    #[arg(long, value_name = "ID")]
+    pub(crate) agent: Option<AgentId>,
+}
+
 /// `floe tools`
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -215,6 +238,26 @@ pub(crate) struct TraceVerify {
     /// The hash that the last record must have, as `floe run` printed it
     #[arg(long, value_name = "HASH", value_parser = hash)]
     pub(crate) head: Option<String>,
+}
+
+/// `floe undo`
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  floe undo
+  floe undo 3 --workspace ~/project
+
+Each call of file_write, edit or apply_patch is one edit, whatever it changed. Files that have changed since are not touched.
+Exit status: 0 taken back, or nothing to take back; 1 a file has changed since; 2 nothing ran.")]
+pub(crate) struct Undo {
+    /// How many edits
+    #[arg(value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) count: u32,
+    /// The folder that they were made in [default: the current folder]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) workspace: Option<PathBuf>,
+    /// Text for people, or one JSON object a line
+    #[arg(long, value_name = "FORM", value_enum, default_value = "text")]
+    pub(crate) output: OutputForm,
 }
 
 /// `floe doctor`

@@ -1,18 +1,18 @@
-//! What `run` and `call` have in common: everything that can be wrong before a Session opens is looked at here, in one order,
+//! What `run`, `call` and `mcp` have in common: everything that can be wrong before a Session opens is looked at here, in one order,
 //! and nothing is written, started or asked.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use floe_environment::{Registry, Secrets, Surface};
+use floe_environment::{Registry, Secrets, Selection, Surface};
 use floe_protocol::{AgentId, ApprovalMode, Home, Permission};
 use floe_runtime::{Runtime, RuntimeOptions};
 use floe_session::SessionOptions;
 use floe_workspace::Workspace;
 
 use crate::approval::{Person, Standing};
-use crate::arguments::SessionArguments;
+use crate::arguments::{SessionArguments, ToolsetName};
 use crate::config::{AgentConfig, Config, load, load_agent};
 use crate::exit::Fault;
 use crate::terminal::{Interrupts, Screen};
@@ -64,12 +64,7 @@ impl Setup {
         asked_by: String,
         lasting: bool,
     ) -> SessionOptions {
-        let standing = Standing {
-            shell: self.config.shell.clone(),
-            approval_mode: self.approval_mode,
-            asked_by,
-            lasting,
-        };
+        let standing = self.standing(asked_by, lasting);
         let person =
             Person::at_the_terminal(Arc::clone(&self.screen), self.interrupts.clone(), standing);
         let timeout_s = self.config.approvals.timeout_s;
@@ -91,6 +86,29 @@ impl Setup {
             .allow
             .clone_from(&self.config.shell.env_allow);
         options
+    }
+
+    /// What is the same for every question.
+    pub(crate) fn standing(&self, asked_by: String, lasting: bool) -> Standing {
+        Standing {
+            shell: self.config.shell.clone(),
+            approval_mode: self.approval_mode,
+            asked_by,
+            lasting,
+        }
+    }
+
+    /// The tools that a client or a model is offered: the flag's, else the agent's, else the configuration's.
+    pub(crate) fn selection(
+        &self,
+        flag: Option<ToolsetName>,
+        agent: Option<&AgentConfig>,
+    ) -> Selection {
+        match (flag, agent.and_then(AgentConfig::builtin)) {
+            (Some(toolset), _) => Selection::Toolset(toolset.into()),
+            (None, Some(entries)) => Selection::Entries(entries.to_vec()),
+            (None, None) => Selection::Toolset(self.config.toolset.into()),
+        }
     }
 
     /// The file of an agent, the default one where none is named; one that is named must have a file.
@@ -153,7 +171,8 @@ pub(crate) fn registry(pool: Option<u32>) -> Result<Registry, Fault> {
 }
 
 /// Opens the Workspace, or says why it cannot be one.
-fn open_workspace(named: Option<&Path>, home: &Home) -> Result<Workspace, Fault> {
+/// Opens the folder that is named, else the current one, where it may be a Workspace.
+pub(crate) fn open_workspace(named: Option<&Path>, home: &Home) -> Result<Workspace, Fault> {
     let path = named.unwrap_or(Path::new("."));
     let person_home = std::env::var_os("HOME")
         .filter(|home| !home.is_empty())

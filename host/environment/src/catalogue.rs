@@ -22,8 +22,14 @@ pub struct ToolListing {
     pub description: String,
     /// A JSON Schema of its arguments.
     pub parameters: Value,
+    /// A JSON Schema of the structured result, where it promises one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output_schema: Option<Value>,
     /// What it may do.
     pub permission: Permission,
+    /// True where it may do more with some arguments.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub permission_varies: bool,
     /// What it reaches, sorted by name.
     pub capabilities: Vec<String>,
     /// `built-in` or `plugin:NAME`.
@@ -189,7 +195,9 @@ impl Catalogue {
                     name: name.clone(),
                     description: definition.description.clone(),
                     parameters: definition.parameters.clone(),
+                    output_schema: definition.output_schema.clone(),
                     permission,
+                    permission_varies: definition.permission_varies,
                     capabilities: power::sorted_names(power::effective(power, mode, cap)),
                     origin: offer.tool().origin.to_string(),
                 })

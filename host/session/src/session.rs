@@ -234,8 +234,13 @@ impl Session {
         arguments: &str,
         cancel: &CancellationToken,
     ) -> ToolCallOutput {
-        self.begin();
-        let call = ToolCall {
+        self.start_call(self.name_call(tool, arguments), cancel.clone())
+            .await
+    }
+
+    /// Gives a call its name, so that whoever follows the stream knows it from its first message on. Nothing happens yet.
+    pub fn name_call(&self, tool: &str, arguments: &str) -> ToolCall {
+        ToolCall {
             name: tool.to_owned(),
             arguments: arguments.to_owned(),
             tool_call_id: self
@@ -243,7 +248,17 @@ impl Session {
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner)
                 .allocate("call"),
-        };
+        }
+    }
+
+    /// Makes a named call, without a model. It is tied to `cancel`, not to the future, and its place in the line of decisions is
+    /// taken before this returns.
+    pub fn start_call(
+        &self,
+        call: ToolCall,
+        cancel: CancellationToken,
+    ) -> impl Future<Output = ToolCallOutput> + Send + 'static {
+        self.begin();
         self.queue.emit(OmniMessage::model(ModelMsg::ToolCall {
             name: call.name.clone(),
             arguments: call.arguments.clone(),
@@ -251,12 +266,13 @@ impl Session {
             stop_reason: StopReason::Completed,
             fidelity: None,
         }));
-        let output = self.environment.execute(call.clone(), cancel.clone()).await;
-        output.unwrap_or_else(|| interrupted(&call))
+        let output = self.environment.execute(call.clone(), cancel);
+        async move { output.await.unwrap_or_else(|| interrupted(&call)) }
     }
 
-    /// Ends the Session: commands that still run are ended, and the Trace is made durable.
-    pub async fn close(self) -> Closed {
+    /// Ends the Session: commands that still run are ended, and the Trace is made durable. What is called afterwards finds its
+    /// services gone.
+    pub async fn close(&self) -> Closed {
         let running = self.services.commands.list();
         self.services.commands.dispose().await;
         self.services.network.close();

@@ -6,5 +6,5 @@ mod card;
 mod keyboard;
 mod person;
 
-pub(crate) use card::Standing;
+pub(crate) use card::{Standing, render};
 pub(crate) use person::Person;

@@ -4,10 +4,12 @@ mod call;
 mod completions;
 mod config;
 pub(crate) mod doctor;
+mod mcp;
 mod precompile;
 mod run;
 mod tools;
 mod trace;
+mod undo;
 
 use crate::arguments::Command;
 use crate::exit::{Ending, Fault};
@@ -18,8 +20,10 @@ pub(crate) fn execute(command: Command) -> Ending {
     match command {
         Command::Run(arguments) => run::execute(&arguments),
         Command::Call(arguments) => call::execute(&arguments),
+        Command::Mcp(arguments) => mcp::execute(&arguments),
         Command::Tools(arguments) => tools::execute(&arguments),
         Command::Trace(arguments) => trace::execute(arguments),
+        Command::Undo(arguments) => undo::execute(&arguments),
         Command::Doctor(arguments) => doctor::execute(&arguments),
         Command::Config(arguments) => config::execute(arguments),
         Command::Completions(arguments) => completions::execute(arguments),

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use floe_environment::{Selection, Surface};
+use floe_environment::Surface;
 use floe_protocol::{AgentId, OmniMessage};
 use floe_session::{Observer, RunEnd, Session};
 use tokio_util::sync::CancellationToken;
@@ -55,7 +55,7 @@ async fn run(
     options.agent = agent_id;
     options.model = Some(model.driver);
     options.mode = arguments.mode.into();
-    options.selection = selection(arguments, agent.as_ref(), &setup);
+    options.selection = setup.selection(arguments.session.toolset, agent.as_ref());
     options.max_turns = setup.config.max_turns;
     if let Some(agent) = agent {
         options.max_turns = fewer(agent.max_turns, options.max_turns);
@@ -144,18 +144,6 @@ fn seconds(time: Duration) -> String {
     match time.as_secs() {
         whole if whole % 60 == 0 && whole > 60 => format!("{} minutes", whole / 60),
         whole => format!("{whole} s"),
-    }
-}
-
-/// The tools: the flag's, else the agent's, else the configuration's.
-fn selection(arguments: &Run, agent: Option<&AgentConfig>, setup: &Setup) -> Selection {
-    match (
-        arguments.session.toolset,
-        agent.and_then(AgentConfig::builtin),
-    ) {
-        (Some(toolset), _) => Selection::Toolset(toolset.into()),
-        (None, Some(entries)) => Selection::Entries(entries.to_vec()),
-        (None, None) => Selection::Toolset(setup.config.toolset.into()),
     }
 }
 

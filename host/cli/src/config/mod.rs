@@ -75,6 +75,8 @@ pub(crate) struct Surfaces {
     pub(crate) run: Permission,
     /// `floe call`
     pub(crate) call: Permission,
+    /// `floe mcp`
+    pub(crate) mcp: Permission,
 }
 
 impl Default for Surfaces {
@@ -82,6 +84,7 @@ impl Default for Surfaces {
         Surfaces {
             run: Permission::Dangerous,
             call: Permission::Dangerous,
+            mcp: Permission::Dangerous,
         }
     }
 }

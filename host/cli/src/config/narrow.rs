@@ -74,6 +74,7 @@ fn apply(key: &str, said: &Config, into: &mut Config) -> Result<(), String> {
         }
         "surfaces.run" => lower(&mut into.surfaces.run, said.surfaces.run),
         "surfaces.call" => lower(&mut into.surfaces.call, said.surfaces.call),
+        "surfaces.mcp" => lower(&mut into.surfaces.mcp, said.surfaces.mcp),
         "approvals.timeout_s" => {
             let limit = |seconds: u64| if seconds == 0 { u64::MAX } else { seconds };
             let (new, old) = (said.approvals.timeout_s, into.approvals.timeout_s);

@@ -141,7 +141,7 @@ fn config_order(less: &Config, more: &Config) -> Order {
         toolset,
         approve,
         max_turns,
-        surfaces: Surfaces { run, call },
+        surfaces: Surfaces { run, call, mcp },
         approvals: Approvals { timeout_s },
         shell,
         openai,
@@ -159,6 +159,7 @@ fn config_order(less: &Config, more: &Config) -> Order {
     holds(turns(*max_turns) <= turns(more.max_turns), "max_turns")?;
     holds(*run <= more.surfaces.run, "surfaces.run")?;
     holds(*call <= more.surfaces.call, "surfaces.call")?;
+    holds(*mcp <= more.surfaces.mcp, "surfaces.mcp")?;
     let wait = |seconds: u64| if seconds == 0 { u64::MAX } else { seconds };
     holds(
         wait(*timeout_s) <= wait(more.approvals.timeout_s),
@@ -233,6 +234,7 @@ fn keys() -> Vec<(&'static str, &'static [&'static str])> {
         ("toolset", &["minimal", "default"]),
         ("surfaces.run", &["none", "read-only", "dangerous"]),
         ("surfaces.call", &["write", "execute"]),
+        ("surfaces.mcp", &["read-only", "execute"]),
         ("approvals.timeout_s", &["0", "5", "60"]),
         ("shell.mode", &["read-only", "workspace-write"]),
         ("shell.network", &["off", "proxy", "host"]),

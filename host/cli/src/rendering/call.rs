@@ -66,7 +66,7 @@ fn hint(gate: Option<&str>) -> Option<&'static str> {
 }
 
 /// Says on standard error what a person should know beside the output.
-pub(super) fn note_event(event: &EventMsg, screen: &Screen) {
+pub(crate) fn note_event(event: &EventMsg, screen: &Screen) {
     match event {
         EventMsg::Warning { message, .. } => {
             let label = screen.aside_paint().paint(Style::Warning, "warning:");

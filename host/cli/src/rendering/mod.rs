@@ -8,7 +8,7 @@ mod run;
 mod tools;
 mod trace;
 
-pub(crate) use call::CallPrinter;
+pub(crate) use call::{CallPrinter, note_event};
 pub(crate) use doctor::doctor;
 pub(crate) use footer::footer;
 pub(crate) use json_lines::JsonLines;

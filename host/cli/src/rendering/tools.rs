@@ -86,7 +86,9 @@ mod tests {
             name: name.into(),
             description: description.into(),
             parameters: serde_json::Value::Null,
+            output_schema: None,
             permission,
+            permission_varies: false,
             capabilities: capabilities.iter().map(|name| (*name).into()).collect(),
             origin: "built-in".into(),
         };

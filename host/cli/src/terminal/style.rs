@@ -28,7 +28,6 @@ pub(crate) struct Paint {
 
 impl Paint {
     /// No colour at all.
-    #[cfg(test)]
     pub(crate) const PLAIN: Paint = Paint { coloured: false };
 
     /// Colour where `is_terminal` and neither `NO_COLOR` nor a dumb terminal forbids it.

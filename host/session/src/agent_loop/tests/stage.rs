@@ -169,7 +169,9 @@ impl Tools for StageTools {
             name: "list".into(),
             description: "Lists.".into(),
             parameters: json!({"type": "object"}),
+            output_schema: None,
             permission: Permission::ReadOnly,
+            permission_varies: false,
             capabilities: vec![],
             origin: "built-in".into(),
         }]

@@ -1,0 +1,248 @@
+//! Where a Session meets the requests of its client: the output of each call goes to the request that waits for it, and a question
+//! about a call to the person behind that request, in the way that the client knows.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use async_trait::async_trait;
+use floe_environment::{Answer, Approver, Question};
+use floe_protocol::{Body, DecidedBy, EventMsg, ModelMsg, OmniMessage, Phase};
+use floe_session::Observer;
+use rmcp::RoleServer;
+use rmcp::model::{
+    CancelledNotificationParam, ClientResult, ProtocolVersion, RequestId, ServerRequest,
+};
+use rmcp::service::{Peer, PeerRequestOptions, RequestContext};
+use tokio::sync::watch;
+
+use crate::ask;
+use crate::connection::Describe;
+use crate::progress::Progress;
+
+/// The calls of a connection that somebody waits for.
+pub(crate) struct Desk {
+    calls: Mutex<HashMap<String, Arc<LiveCall>>>,
+    observer: Arc<dyn Observer>,
+    describe: Describe,
+}
+
+/// A call that was made and has not ended.
+pub(crate) struct LiveCall {
+    asking: Asking,
+    /// The open question, as its text, where the request that made the call is answered with it.
+    asked: watch::Sender<Option<String>>,
+    /// Of the request that waits now.
+    progress: Mutex<Arc<Progress>>,
+    /// Why nobody could be asked.
+    unasked: Mutex<Option<String>>,
+}
+
+/// How this client asks its person.
+enum Asking {
+    /// By a request of the host, while the call's own request waits.
+    Now(Peer<RoleServer>),
+    /// By a result of the call's request; the client makes it again with the answer.
+    Later,
+    /// Not at all.
+    Never,
+}
+
+impl Asking {
+    fn of(context: &RequestContext<RoleServer>) -> Asking {
+        let elicitation = context
+            .client_capabilities()
+            .and_then(|capabilities| capabilities.elicitation);
+        // A client that names neither form means the one with fields.
+        let has_forms = elicitation
+            .is_some_and(|elicitation| elicitation.form.is_some() || elicitation.url.is_none());
+        let is_stateless = context
+            .protocol_version()
+            .is_some_and(|version| version.as_str() >= ProtocolVersion::V_2026_07_28.as_str());
+        match (has_forms, is_stateless) {
+            (false, _) => Asking::Never,
+            (true, true) => Asking::Later,
+            (true, false) => Asking::Now(context.peer.clone()),
+        }
+    }
+}
+
+/// What a model reads beside a denial that nobody was asked about.
+const NEVER: &str = "Nobody could be asked: this client does not support elicitation. The person who set it up can allow such calls: with \
+                     `--approve allow-all` or `--approve read-only` behind `floe mcp`, or by the key `approve` in Floe's config.yaml.";
+
+impl LiveCall {
+    fn new(context: &RequestContext<RoleServer>) -> LiveCall {
+        LiveCall {
+            asking: Asking::of(context),
+            asked: watch::Sender::new(None),
+            progress: Mutex::default(),
+            unasked: Mutex::default(),
+        }
+    }
+
+    /// The text of a question that waits for another request. Pending where there is none.
+    pub(crate) async fn asked(&self) -> String {
+        let mut asked = self.asked.subscribe();
+        loop {
+            if let Some(question) = &*asked.borrow_and_update() {
+                return question.clone();
+            }
+            if asked.changed().await.is_err() {
+                // The sender lives as long as this call.
+                return std::future::pending().await;
+            }
+        }
+    }
+
+    /// The question was answered.
+    pub(crate) fn answered(&self) {
+        self.asked.send_replace(None);
+    }
+
+    /// What the running request tells of the output; it takes the place of that of the request before.
+    pub(crate) fn follow(&self) -> Arc<Progress> {
+        let progress = Arc::new(Progress::default());
+        *lock(&self.progress) = Arc::clone(&progress);
+        progress
+    }
+
+    /// Why nobody could be asked, where that is so.
+    pub(crate) fn unasked(&self) -> Option<String> {
+        lock(&self.unasked).clone()
+    }
+}
+
+impl Desk {
+    pub(crate) fn new(observer: Arc<dyn Observer>, describe: Describe) -> Desk {
+        Desk {
+            calls: Mutex::default(),
+            observer,
+            describe,
+        }
+    }
+
+    /// A call is about to be made for a request.
+    pub(crate) fn enter(
+        &self,
+        tool_call_id: &str,
+        context: &RequestContext<RoleServer>,
+    ) -> Arc<LiveCall> {
+        let live = Arc::new(LiveCall::new(context));
+        lock(&self.calls).insert(tool_call_id.to_owned(), Arc::clone(&live));
+        live
+    }
+
+    /// A call has ended.
+    pub(crate) fn leave(&self, tool_call_id: &str) {
+        lock(&self.calls).remove(tool_call_id);
+    }
+
+    fn find(&self, tool_call_id: &str) -> Option<Arc<LiveCall>> {
+        lock(&self.calls).get(tool_call_id).cloned()
+    }
+
+    fn progress(&self, tool_call_id: &str) -> Option<Arc<Progress>> {
+        Some(Arc::clone(&*lock(&self.find(tool_call_id)?.progress)))
+    }
+}
+
+impl Observer for Desk {
+    fn message(&self, message: &OmniMessage) {
+        match &message.body {
+            Body::ModelMsg(ModelMsg::PartialToolCallOutput {
+                event_type: Phase::Delta,
+                output,
+                tool_call_id,
+                ..
+            }) if !output.is_empty() => {
+                if let Some(progress) = self.progress(tool_call_id) {
+                    progress.wrote(output);
+                }
+            }
+            Body::EventMsg(EventMsg::ToolProgress {
+                tool_call_id,
+                characters,
+            }) => {
+                if let Some(progress) = self.progress(tool_call_id) {
+                    progress.counted(*characters);
+                }
+            }
+            _ => {}
+        }
+        self.observer.message(message);
+    }
+}
+
+#[async_trait]
+impl Approver for Desk {
+    async fn decide(&self, question: &Question) -> Answer {
+        let Some(live) = self.find(&question.tool_call_id) else {
+            return Answer::Unavailable("no request of the client belongs to this call".into());
+        };
+        match &live.asking {
+            Asking::Now(peer) => ask_now(peer, (self.describe)(question)).await,
+            Asking::Later => {
+                live.asked.send_replace(Some((self.describe)(question)));
+                // Answered through the Environment, by the call's id.
+                std::future::pending().await
+            }
+            Asking::Never => {
+                *lock(&live.unasked) = Some(NEVER.to_owned());
+                Answer::Unavailable("the client does not support elicitation".into())
+            }
+        }
+    }
+
+    /// The protocol asks clients to put such questions to a person.
+    fn decides_as(&self) -> DecidedBy {
+        DecidedBy::Person
+    }
+}
+
+async fn ask_now(peer: &Peer<RoleServer>, text: String) -> Answer {
+    let request = ServerRequest::ElicitRequest(ask::form(text));
+    let asked = peer
+        .send_cancellable_request(request, PeerRequestOptions::no_options())
+        .await;
+    let handle = match asked {
+        Ok(handle) => handle,
+        Err(error) => return Answer::Unavailable(format!("the client cannot be asked: {error}")),
+    };
+    let mut open = OpenQuestion {
+        peer,
+        id: Some(handle.id.clone()),
+    };
+    let response = handle.await_response().await;
+    open.id = None;
+    match response {
+        Ok(ClientResult::ElicitResult(result)) => ask::answer(&result),
+        Ok(_) => Answer::Unavailable("the client answered something else".into()),
+        Err(error) => Answer::Unavailable(format!("the client did not ask: {error}")),
+    }
+}
+
+/// A question that the client shows. Dropped unanswered, because its call was interrupted or its time is up, it is taken back.
+struct OpenQuestion<'peer> {
+    peer: &'peer Peer<RoleServer>,
+    id: Option<RequestId>,
+}
+
+impl Drop for OpenQuestion<'_> {
+    fn drop(&mut self) {
+        let (Some(id), Ok(host)) = (self.id.take(), tokio::runtime::Handle::try_current()) else {
+            return;
+        };
+        let peer = self.peer.clone();
+        host.spawn(async move {
+            let cancelled = CancelledNotificationParam::new(
+                Some(id),
+                Some("the call is no longer waiting".into()),
+            );
+            let _ = peer.notify_cancelled(cancelled).await;
+        });
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
