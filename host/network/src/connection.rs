@@ -7,7 +7,7 @@ use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::proxy::Shared;
-use crate::relay::{Activity, Counted, pump};
+use crate::relay::{Activity, Noted, pump};
 use crate::{http, socks};
 
 /// Serves a client to its end.
@@ -39,8 +39,8 @@ pub(crate) async fn tunnel(
     let activity = Activity::new(shared.limits.idle);
     let (client_reader, client_writer) = client.split();
     let (upstream_reader, upstream_writer) = upstream.split();
-    let mut to_upstream = Counted::new(upstream_writer, &activity, &shared.counters.sent);
-    let mut to_client = Counted::new(client_writer, &activity, &shared.counters.received);
+    let mut to_upstream = Noted::new(upstream_writer, &activity);
+    let mut to_client = Noted::new(client_writer, &activity);
     let up = async {
         to_upstream.write_all(early).await?;
         pump(client_reader, &mut to_upstream).await?;

@@ -2,6 +2,7 @@
 //! its command; when it is taken back, what still runs on it is cut.
 
 use std::collections::HashMap;
+use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio_util::sync::CancellationToken;
@@ -35,17 +36,18 @@ pub(crate) struct Credentials(Mutex<HashMap<String, Admission>>);
 
 impl Credentials {
     /// Makes a token.
-    pub(crate) fn add(&self, grants: HostGrants) -> String {
-        let token = random();
+    ///
+    /// # Errors
+    ///
+    /// There is no randomness to make it of.
+    pub(crate) fn add(&self, grants: HostGrants) -> io::Result<String> {
+        let token = random()?;
         let admission = Admission {
             grants,
             ended: CancellationToken::new(),
         };
-        // Without a source of randomness there is no token that nobody guesses, and so none that is known.
-        if !token.is_empty() {
-            self.lock().insert(token.clone(), admission);
-        }
-        token
+        self.lock().insert(token.clone(), admission);
+        Ok(token)
     }
 
     /// Takes it back.
@@ -69,13 +71,11 @@ impl Credentials {
     }
 }
 
-/// 128 bits that nobody guesses; empty where there is no source of them.
-fn random() -> String {
+/// 128 bits that nobody guesses.
+fn random() -> io::Result<String> {
     let mut bytes = [0; 16];
-    if getrandom::fill(&mut bytes).is_err() {
-        return String::new();
-    }
-    u128::from_ne_bytes(bytes).to_string()
+    getrandom::fill(&mut bytes)?;
+    Ok(u128::from_ne_bytes(bytes).to_string())
 }
 
 #[cfg(test)]
@@ -86,8 +86,8 @@ mod tests {
     fn a_token_is_known_until_it_is_taken_back() {
         let credentials = Credentials::default();
         let grants = HostGrants::parse(&["a.test"]).unwrap();
-        let token = credentials.add(grants.clone());
-        assert_ne!(token, credentials.add(grants.clone()));
+        let token = credentials.add(grants.clone()).unwrap();
+        assert_ne!(token, credentials.add(grants.clone()).unwrap());
         let shown = Shown::Token(token.clone());
         let admission = credentials.admission(&shown).unwrap();
         assert_eq!(admission.grants, grants);

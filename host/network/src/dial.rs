@@ -2,7 +2,6 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::sync::PoisonError;
 
 use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout_at};
@@ -21,6 +20,8 @@ pub(crate) enum Unreachable {
     Refused(Refusal),
     /// The name is not known.
     Unknown,
+    /// The Session's commands have asked for more names than are kept.
+    TooManyNames,
     /// It did not answer in time.
     TimedOut,
     /// It cannot be reached.
@@ -34,11 +35,7 @@ impl Shared {
         target: &Target,
         admission: &Admission,
     ) -> Result<TcpStream, Unreachable> {
-        let mut grants = self
-            .grants
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone();
+        let mut grants = self.grants.clone();
         grants.extend(&admission.grants);
         let addresses = match (grants.route(target), &target.host) {
             (Some(Route::Pinned(address) | Route::Literal(address)), _) => vec![address],
@@ -60,7 +57,8 @@ impl Shared {
             Err(NoAddress::NotPublic(address)) => {
                 Err(self.refused(target, Reason::NotPublic(address)))
             }
-            Err(NoAddress::Unknown | NoAddress::TooMany) => Err(Unreachable::Unknown),
+            Err(NoAddress::Unknown) => Err(Unreachable::Unknown),
+            Err(NoAddress::TooMany) => Err(Unreachable::TooManyNames),
         }
     }
 

@@ -12,7 +12,7 @@ use crate::dial::Unreachable;
 use crate::head::{self, Framing, Head, LONGEST_HEAD, Malformed, Request};
 use crate::proxy::Shared;
 use crate::refusal::Refusal;
-use crate::relay::{Activity, Counted, pump};
+use crate::relay::{Activity, Noted, pump};
 
 /// Serves a client whose first byte was read already.
 pub(crate) async fn serve(
@@ -110,8 +110,8 @@ async fn forward(
     let activity = Activity::new(shared.limits.idle);
     let (client_reader, client_writer) = client.split();
     let (upstream_reader, upstream_writer) = upstream.split();
-    let mut to_upstream = Counted::new(upstream_writer, &activity, &shared.counters.sent);
-    let mut to_client = Counted::new(client_writer, &activity, &shared.counters.received);
+    let mut to_upstream = Noted::new(upstream_writer, &activity);
+    let mut to_client = Noted::new(client_writer, &activity);
     let up = async {
         to_upstream.write_all(head).await?;
         let mut source = Source::new(ahead, client_reader);
@@ -148,6 +148,10 @@ async fn answer_unreachable(client: &mut TcpStream, unreachable: &Unreachable) -
             answer(client, "403 Host Not Allowed", &refusal.to_string()).await
         }
         Unreachable::Unknown => answer(client, "502 Unknown Host", "the name is not known").await,
+        Unreachable::TooManyNames => {
+            let reason = "the commands of this Session have asked for too many names";
+            answer(client, "503 Too Many Names", reason).await
+        }
         Unreachable::TimedOut => {
             answer(client, "504 Gateway Timeout", "the host does not answer").await
         }

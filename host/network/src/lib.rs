@@ -24,6 +24,6 @@ mod socks;
 pub use address::is_public;
 pub use grants::{GrantError, HostGrant, HostGrants};
 pub use host::{Host, NotAHost};
-pub use proxy::{Proxy, ProxyLimits, ProxyOptions, Token, Traffic};
+pub use proxy::{Proxy, ProxyLimits, ProxyOptions, Token};
 pub use refusal::{ObserveNetwork, Reason, Refusal, Unobserved};
 pub use resolver::{Resolve, SystemResolver};

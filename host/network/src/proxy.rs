@@ -1,10 +1,9 @@
-//! The proxy of a Session: one listener inside the Session's network namespace, the hosts that its commands may reach, and
-//! what was moved. It ends with the Session, and everything that goes through it ends with it.
+//! The proxy of a Session: one listener inside the Session's network namespace, and the hosts that its commands may reach.
+//! It ends with the Session, and everything that goes through it ends with it.
 
 use std::fmt;
 use std::io;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use tokio::net::TcpListener;
@@ -69,19 +68,6 @@ impl Default for ProxyOptions {
     }
 }
 
-/// What went through a proxy so far.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Traffic {
-    /// Connections that clients made.
-    pub connections: u64,
-    /// Requests that were refused.
-    pub refused: u64,
-    /// Bytes from commands to hosts.
-    pub sent: u64,
-    /// Bytes from hosts to commands.
-    pub received: u64,
-}
-
 /// The proxy of one Session. Dropping it ends it.
 pub struct Proxy {
     shared: Arc<Shared>,
@@ -92,25 +78,15 @@ pub struct Proxy {
 /// What all connections of a proxy have.
 pub(crate) struct Shared {
     pub(crate) limits: ProxyLimits,
-    pub(crate) grants: RwLock<HostGrants>,
+    pub(crate) grants: HostGrants,
     pub(crate) credentials: Credentials,
     pub(crate) pins: Pins,
-    pub(crate) counters: Counters,
     observer: Arc<dyn ObserveNetwork>,
     stopped: CancellationToken,
 }
 
-#[derive(Debug, Default)]
-pub(crate) struct Counters {
-    connections: AtomicU64,
-    refused: AtomicU64,
-    pub(crate) sent: AtomicU64,
-    pub(crate) received: AtomicU64,
-}
-
 impl Shared {
     pub(crate) fn refuse(&self, refusal: &Refusal) {
-        self.counters.refused.fetch_add(1, Ordering::Relaxed);
         self.observer.refused(refusal);
     }
 }
@@ -119,7 +95,6 @@ impl fmt::Debug for Proxy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Proxy")
             .field("port", &self.port.get())
-            .field("traffic", &self.traffic())
             .finish_non_exhaustive()
     }
 }
@@ -130,10 +105,9 @@ impl Proxy {
         Arc::new(Proxy {
             shared: Arc::new(Shared {
                 limits: options.limits,
-                grants: RwLock::new(options.grants),
+                grants: options.grants,
                 credentials: Credentials::default(),
                 pins: Pins::new(options.resolver, options.limits.connect),
-                counters: Counters::default(),
                 observer: options.observer,
                 stopped: CancellationToken::new(),
             }),
@@ -170,30 +144,21 @@ impl Proxy {
         self.port.get().is_some() && !self.shared.stopped.is_cancelled()
     }
 
-    /// Grants the whole Session further hosts.
-    pub fn extend(&self, hosts: &HostGrants) {
-        let grants = &self.shared.grants;
-        grants
-            .write()
-            .unwrap_or_else(PoisonError::into_inner)
-            .extend(hosts);
-    }
-
-    /// The hosts that every command of the Session may reach now.
-    pub fn grants(&self) -> HostGrants {
-        let grants = &self.shared.grants;
-        grants
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+    /// The hosts that every command of the Session may reach.
+    pub fn grants(&self) -> &HostGrants {
+        &self.shared.grants
     }
 
     /// Grants further hosts to whoever shows the token. Dropping it takes them back, and cuts what runs on it.
-    pub fn admit(&self, hosts: &HostGrants) -> Token {
-        Token {
-            secret: self.shared.credentials.add(hosts.clone()),
+    ///
+    /// # Errors
+    ///
+    /// The machine has no randomness to make a token of that nobody guesses.
+    pub fn admit(&self, hosts: &HostGrants) -> io::Result<Token> {
+        Ok(Token {
+            secret: self.shared.credentials.add(hosts.clone())?,
             shared: Arc::clone(&self.shared),
-        }
+        })
     }
 
     /// The variables that lead a command through this proxy, with its token if it has one; none before it serves.
@@ -202,18 +167,6 @@ impl Proxy {
         self.port
             .get()
             .map_or_else(Vec::new, |port| environment::variables(*port, secret))
-    }
-
-    /// What went through it so far.
-    pub fn traffic(&self) -> Traffic {
-        let counters = &self.shared.counters;
-        let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        Traffic {
-            connections: count(&counters.connections),
-            refused: count(&counters.refused),
-            sent: count(&counters.sent),
-            received: count(&counters.received),
-        }
     }
 
     /// Stops serving and cuts every connection. It does not serve again.
@@ -255,7 +208,6 @@ async fn accept(shared: Arc<Shared>, listener: TcpListener) {
         };
         match listener.accept().await {
             Ok((client, _)) => {
-                shared.counters.connections.fetch_add(1, Ordering::Relaxed);
                 let shared = Arc::clone(&shared);
                 tokio::spawn(async move {
                     let stopped = shared.stopped.clone();

@@ -82,7 +82,7 @@ pub(crate) async fn serve(
 fn reply(unreachable: &Unreachable) -> Reply {
     match unreachable {
         Unreachable::Refused(_) => Reply::NotAllowed,
-        Unreachable::Unknown => Reply::Unreachable,
+        Unreachable::Unknown | Unreachable::TooManyNames => Reply::Unreachable,
         Unreachable::TimedOut => Reply::TimedOut,
         Unreachable::Failed(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
             Reply::Refused

@@ -68,9 +68,9 @@ impl SessionNetwork {
         self.network
     }
 
-    /// The hosts that every command may reach now.
+    /// The hosts that every command may reach.
     pub(crate) fn granted(&self) -> HostGrants {
-        self.proxy.grants()
+        self.proxy.grants().clone()
     }
 
     /// What was refused while calls run.
@@ -163,9 +163,12 @@ impl NetworkAccess for SessionNetwork {
         if !wanted || !self.serve().await? {
             return Ok(Pass::default());
         }
-        let mut all = self.proxy.grants();
+        let mut all = self.proxy.grants().clone();
         all.extend(&own);
-        let token = (!own.is_empty()).then(|| self.proxy.admit(&own));
+        let token = match own.is_empty() {
+            true => None,
+            false => Some(self.proxy.admit(&own).map_err(|error| unusable(&error))?),
+        };
         let mut environment = self.proxy.environment(token.as_ref());
         if reach_cargo_registry(&all) {
             environment.push(cargo_home());

@@ -1,22 +1,12 @@
 //! How the proxy carries what it lets through, and what bounds a hostile client.
 
+use std::io::ErrorKind;
 use std::time::Duration;
 
 use floe_network::{HostGrants, ProxyLimits};
 use tokio::io::AsyncWriteExt;
 
 use crate::support::{Client, House, LONG, echo, shouter, web};
-
-/// Waits until `condition` holds.
-async fn eventually(what: &str, condition: impl Fn() -> bool) {
-    let wait = async {
-        while !condition() {
-            tokio::time::sleep(Duration::from_millis(2)).await;
-        }
-    };
-    let waited = tokio::time::timeout(LONG, wait).await;
-    assert!(waited.is_ok(), "never: {what}");
-}
 
 #[tokio::test]
 async fn a_tunnel_carries_bytes_both_ways_and_counts_them() {
@@ -35,12 +25,6 @@ async fn a_tunnel_carries_bytes_both_ways_and_counts_them() {
     client.send(&block[..100_000]).await;
     assert_eq!(client.exactly(100_000).await, block[..100_000]);
     drop(client);
-    let traffic = || house.proxy.traffic();
-    eventually("all is counted", || {
-        traffic().sent == 100_005 && traffic().received == 100_005
-    })
-    .await;
-    assert_eq!(traffic().connections, 1);
 }
 
 #[tokio::test]
@@ -124,7 +108,8 @@ async fn a_token_gives_further_hosts_to_who_shows_it_for_as_long_as_it_lives() {
     let house = House::new(&[format!("one.test={one}")]).await;
     let token = house
         .proxy
-        .admit(&HostGrants::parse(&[format!("two.test={two}")]).unwrap());
+        .admit(&HostGrants::parse(&[format!("two.test={two}")]).unwrap())
+        .unwrap();
     let shown = basic(&house, &token);
     let request = |host: &str, shown: &str| {
         format!("CONNECT {host}:443 HTTP/1.1\r\nProxy-Authorization: Basic {shown}\r\n\r\n")
@@ -154,19 +139,6 @@ async fn a_token_gives_further_hosts_to_who_shows_it_for_as_long_as_it_lives() {
         .send([&[5, 1, 2, 1, 4][..], b"floe", &[1], b"1"].concat())
         .await;
     assert_eq!(client.exactly(4).await, [5, 2, 1, 1]);
-}
-
-#[tokio::test]
-async fn hosts_that_are_granted_to_the_session_later_hold_for_the_next_connection() {
-    let house = House::new(&[]).await;
-    let grant = format!("a.test={}", echo().await);
-    let refused = house.answer("CONNECT a.test:443 HTTP/1.1\r\n\r\n").await;
-    assert!(
-        refused.starts_with("HTTP/1.1 403 Host Not Allowed\r\n"),
-        "{refused}"
-    );
-    house.proxy.extend(&HostGrants::parse(&[grant]).unwrap());
-    house.connect().await.tunnel("a.test:443").await;
 }
 
 #[tokio::test]
@@ -252,10 +224,11 @@ async fn so_many_connections_are_served_at_once_and_the_next_waits_in_line() {
     second.tunnel("a.test:443").await;
     let mut third = house.connect().await;
     third.send("CONNECT a.test:443 HTTP/1.1\r\n\r\n").await;
-    // The third is behind a full house; that it is not served shows in that a served one still works alone.
+    // What was served beside the two would have been answered by the time that one of them is.
     second.send("ping").await;
     assert_eq!(second.exactly(4).await, b"ping");
-    assert_eq!(house.proxy.traffic().connections, 2);
+    let early = third.0.try_read(&mut [0; 1]);
+    assert_eq!(early.unwrap_err().kind(), ErrorKind::WouldBlock);
     drop(first);
     assert_eq!(third.exactly(12).await, b"HTTP/1.1 200");
 }
