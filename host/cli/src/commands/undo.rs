@@ -48,7 +48,7 @@ fn tell(undone: &Undone, form: OutputForm, screen: &Screen) -> Result<(), Fault>
 }
 
 fn fault(error: &WorkspaceError) -> Fault {
-    let error = visible(&error.to_string(), Keep::Nothing).into_owned();
+    let error = visible(&error.to_string(), Keep::Nothing);
     Fault::failed(format!(
         "Nothing was taken back: {error} Take the later change back first, or keep what is there."
     ))
