@@ -8,6 +8,7 @@ mod background;
 mod bad_input;
 mod calls;
 mod conversations;
+mod editing;
 mod forms;
 mod limits;
 mod network;
