@@ -108,6 +108,12 @@ pub enum WorkspaceError {
         /// How many were looked at.
         limit: u64,
     },
+    /// The path of a directory is so long that no path leads to what it holds.
+    #[error("\"{path}\" lies too deep: the system opens no path as long as those below it.")]
+    TooDeep {
+        /// Relative to the Workspace.
+        path: String,
+    },
     /// A glob that cannot be read.
     #[error("Invalid glob pattern \"{glob}\": {reason}.")]
     Glob {
@@ -155,6 +161,7 @@ impl WorkspaceError {
             WorkspaceError::SpecialFile { .. } => "not-a-file",
             WorkspaceError::TooLarge { .. } => "too-large",
             WorkspaceError::TooMany { .. } => "too-many",
+            WorkspaceError::TooDeep { .. } => "too-deep",
             WorkspaceError::Glob { .. } => "invalid",
             WorkspaceError::TooManyLinks { .. }
             | WorkspaceError::NameTooLong { .. }
@@ -180,6 +187,7 @@ impl WorkspaceError {
             | WorkspaceError::SpecialFile { path, .. }
             | WorkspaceError::TooLarge { path, .. }
             | WorkspaceError::TooMany { path, .. }
+            | WorkspaceError::TooDeep { path }
             | WorkspaceError::TooManyLinks { path }
             | WorkspaceError::NameTooLong { path }
             | WorkspaceError::Io { path, .. } => path,

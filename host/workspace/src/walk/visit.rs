@@ -18,8 +18,10 @@ use crate::{RelativePath, Workspace, WorkspaceError};
 
 /// So many folders above the present one stay open; those further up are opened again when the walk is back there.
 const OPEN_LEVELS: usize = 64;
-/// The most names of one folder that are held, some 64 MiB.
+/// The most names that are held, of the present folder and those above it together, some 64 MiB.
 const MOST_NAMES: usize = 1 << 20;
+/// The longest path of a folder that is entered, in bytes: the kernel takes no longer one, so no tool could open what is below.
+const LONGEST_PATH: usize = 4095;
 /// What one read of a folder takes.
 const NAMES_BUFFER: usize = 32 * 1024;
 
@@ -193,6 +195,9 @@ impl<'w> Visit<'w> {
     /// Goes into a folder of the present level.
     fn enter(&mut self, found: &Found) -> Result<(), WorkspaceError> {
         let shown = self.shown(found);
+        if found.path.as_str().len() > LONGEST_PATH {
+            return Err(WorkspaceError::TooDeep { path: shown });
+        }
         let failed = |errno| WorkspaceError::from_errno(errno, &shown, &shown);
         let folder = self.folder().and_then(|above| {
             let flags = OFlags::RDONLY
@@ -225,7 +230,10 @@ impl<'w> Visit<'w> {
         path: RelativePath,
         above: &Rc<Rules>,
     ) -> Result<(), WorkspaceError> {
-        let (names, is_cut) = read_names(folder.as_fd(), &mut self.buffer).map_err(|errno| {
+        let held: usize = self.levels.iter().map(|level| level.names.len()).sum();
+        let room = MOST_NAMES.saturating_sub(held);
+        let names = read_names(folder.as_fd(), &mut self.buffer, room);
+        let (names, is_cut) = names.map_err(|errno| {
             let shown = self.start.at(path.clone()).shown();
             WorkspaceError::from_errno(errno, &shown, &shown)
         })?;
@@ -245,7 +253,7 @@ impl<'w> Visit<'w> {
         match shown {
             Some(path) => Err(WorkspaceError::TooMany {
                 path,
-                limit: MOST_NAMES as u64,
+                limit: room as u64,
             }),
             None => Ok(()),
         }
@@ -309,10 +317,11 @@ const FILE: OFlags = OFlags::RDONLY
     .union(OFlags::NOCTTY)
     .union(OFlags::CLOEXEC);
 
-/// The names of a folder, the first by bytes last; and whether there were more than are held.
+/// The names of a folder, the first by bytes last; and whether there were more than there is `room` for.
 fn read_names(
     folder: BorrowedFd<'_>,
     buffer: &mut [MaybeUninit<u8>],
+    room: usize,
 ) -> Result<(Vec<(CString, FileType)>, bool), Errno> {
     let mut names = Vec::new();
     let mut entries = RawDir::new(folder, buffer);
@@ -322,7 +331,7 @@ fn read_names(
         if name == c"." || name == c".." {
             continue;
         }
-        if names.len() == MOST_NAMES {
+        if names.len() == room {
             sort(&mut names);
             return Ok((names, true));
         }
@@ -340,4 +349,34 @@ fn has(names: &[(CString, FileType)], wanted: &str) -> bool {
     names
         .binary_search_by(|(name, _)| wanted.as_bytes().cmp(name.to_bytes()))
         .is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::Fixture;
+
+    #[test]
+    fn a_tree_of_any_depth_is_walked_as_far_as_paths_lead() {
+        let fixture = Fixture::new();
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let mut folder = rustix::fs::open(fixture.path(), flags, Mode::empty()).unwrap();
+        let name = "d".repeat(63);
+        for _ in 0..200 {
+            rustix::fs::mkdirat(&folder, &name, 0o700.into()).unwrap();
+            folder = openat(&folder, &name, flags, Mode::empty()).unwrap();
+        }
+        let options = WalkOptions::default();
+        let selection = Selection::new(&options).unwrap();
+        let mut visit = Visit::new(&fixture.workspace, ".", &options, &selection).unwrap();
+        let found: Vec<_> = std::iter::from_fn(|| visit.advance()).collect();
+        let (last, before) = found.split_last().unwrap();
+        assert!(
+            matches!(last, Err(WorkspaceError::TooDeep { .. })),
+            "{last:?}"
+        );
+        assert!(before.iter().all(Result::is_ok));
+        // 64 bytes a folder, but for the slash that the first one has not.
+        assert_eq!(before.len(), LONGEST_PATH / 64 + 2);
+    }
 }
