@@ -10,6 +10,7 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::{Component, Path, PathBuf};
 
 use rustix::fs::{FileType, OFlags, ResolveFlags};
+use rustix::io::Errno;
 
 use crate::survey::open;
 
@@ -26,20 +27,18 @@ pub(crate) struct Way {
     pub(crate) links: BTreeSet<PathBuf>,
     /// Where it ends and what is there; none where that is missing or not in the Workspace.
     pub(crate) end: Option<(PathBuf, FileType)>,
+    /// The folder on the way that the host may not look into, so that nobody can say what lies behind it.
+    pub(crate) closed: Option<PathBuf>,
 }
 
 /// Follows `path`, which is relative to the Workspace or absolute on the host.
 pub(crate) fn follow(workspace: &OwnedFd, path: &Path) -> Way {
     let mut way = Way::default();
-    way.end = walk(workspace, path, &mut way.links);
+    way.end = walk(workspace, path, &mut way);
     way
 }
 
-fn walk(
-    workspace: &OwnedFd,
-    path: &Path,
-    links: &mut BTreeSet<PathBuf>,
-) -> Option<(PathBuf, FileType)> {
+fn walk(workspace: &OwnedFd, path: &Path, way: &mut Way) -> Option<(PathBuf, FileType)> {
     let mut here = PathBuf::new();
     let mut kind = FileType::Directory;
     let mut followed = 0;
@@ -53,13 +52,21 @@ fn walk(
         }
         let next = here.join(&name);
         let flags = OFlags::PATH | OFlags::NOFOLLOW;
-        let found = open(workspace, &next, flags, ResolveFlags::NO_SYMLINKS).ok()?;
+        let found = match open(workspace, &next, flags, ResolveFlags::NO_SYMLINKS) {
+            Ok(found) => found,
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::NAMETOOLONG) => return None,
+            // A command may take the host's rights to a folder away and give itself those that it needs later.
+            Err(_) => {
+                way.closed = Some(here);
+                return None;
+            }
+        };
         kind = FileType::from_raw_mode(rustix::fs::fstat(&found).ok()?.st_mode);
         if kind != FileType::Symlink {
             here = next;
             continue;
         }
-        links.insert(next);
+        way.links.insert(next);
         followed += 1;
         if followed > MOST_LINKS {
             return None;

@@ -18,7 +18,7 @@ use crate::git_config;
 use crate::links;
 use crate::newcomers::{Executed, Obeyed};
 use crate::policy::Policy;
-use crate::survey::{Survey, kind, open_folder};
+use crate::survey::{self, Survey, kind, open_folder};
 
 /// Protected in the Workspace's root and in the root of every repository in it, where they exist.
 pub const PROTECTED: &[&str] = &[
@@ -87,6 +87,9 @@ pub(crate) fn protected(
         finder.leaf(path);
     }
     finder.look(survey);
+    if finder.found.contains(Path::new("")) {
+        return Err(survey::closed_workspace());
+    }
     Ok(outermost(finder.found))
 }
 
@@ -161,10 +164,12 @@ impl<'a> Finder<'a> {
     }
 
     /// Where `path` leads in the Workspace, which is what it is unless there are links on the way. They are protected:
-    /// whoever may change one decides where the path leads.
+    /// whoever may change one decides where the path leads. So is a folder that cannot be looked into, as a whole: a
+    /// command that could open it again would reach what is protected in it.
     fn follow(&mut self, path: &Path) -> Option<(PathBuf, FileType)> {
         let way = links::follow(self.workspace, path);
         self.found.extend(way.links);
+        self.found.extend(way.closed);
         way.end
     }
 
@@ -288,10 +293,11 @@ impl<'a> Finder<'a> {
         let Some((folder, FileType::Directory)) = self.follow(folder) else {
             return Vec::new();
         };
-        let Ok(Some(opened)) = open_folder(self.workspace, &folder) else {
-            return Vec::new();
-        };
-        let Ok(mut listing) = Dir::read_from(&opened) else {
+        let opened = open_folder(self.workspace, &folder).ok().flatten();
+        let listed = opened.and_then(|opened| Some((Dir::read_from(&opened).ok()?, opened)));
+        let Some((mut listing, opened)) = listed else {
+            // It is there and cannot be looked into.
+            self.found.insert(folder);
             return Vec::new();
         };
         let mut folders = Vec::new();

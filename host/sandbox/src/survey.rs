@@ -24,7 +24,8 @@ pub(crate) struct Survey {
     pub(crate) repositories: BTreeSet<PathBuf>,
     /// Folders that git takes for git directories themselves: bare repositories, and those that a `.git` file points to.
     pub(crate) stores: BTreeSet<PathBuf>,
-    /// Files whose content is hidden.
+    /// Files whose content is hidden, and folders that the host may not look into. A command could give itself the right
+    /// to, and nobody can say what it would find.
     pub(crate) denied: BTreeSet<PathBuf>,
     /// Files that have further names which were not found.
     pub(crate) linked: Vec<PathBuf>,
@@ -60,10 +61,22 @@ pub(crate) fn survey(workspace: &OwnedFd, policy: &Policy) -> Result<Survey, San
     let mut budget = policy.search.entries;
     let mut waiting = vec![(PathBuf::new(), 1)];
     while let Some((folder, depth)) = waiting.pop() {
-        let Some(opened) = open_folder(workspace, &folder)? else {
+        let listing = match open_folder(workspace, &folder)? {
+            Some(opened) => match Listing::of(&opened, &mut budget) {
+                Err(Errno::ACCESS) => None,
+                listing => Some((opened, listing.map_err(unsearchable(&folder))?)),
+            },
+            None => None,
+        };
+        let Some((opened, listing)) = listing else {
+            if folder.as_os_str().is_empty() {
+                return Err(closed_workspace());
+            }
+            if is_there(workspace, &folder) {
+                found.denied.insert(folder);
+            }
             continue;
         };
-        let listing = Listing::of(&opened, &mut budget).map_err(unsearchable(&folder))?;
         let Some(listing) = listing else {
             return Err(too_large(policy.search));
         };
@@ -152,6 +165,13 @@ impl Survey {
     }
 }
 
+/// Whether a folder that could not be opened is one nevertheless. What may not even be asked is taken for one.
+fn is_there(workspace: &OwnedFd, folder: &Path) -> bool {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW;
+    let opened = open(workspace, folder, flags, ResolveFlags::NO_SYMLINKS);
+    !matches!(opened, Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP))
+}
+
 fn change_of(workspace: &OwnedFd, folder: &Path) -> Option<Change> {
     let path = if folder.as_os_str().is_empty() {
         Path::new(".")
@@ -233,6 +253,16 @@ fn too_large(search: Search) -> SandboxError {
              `search.depth` in the sandbox policy, raise `search.entries`, or open a smaller folder.",
             search.entries, search.depth
         ),
+    }
+}
+
+/// The Workspace itself may not be looked into.
+pub(crate) fn closed_workspace() -> SandboxError {
+    SandboxError::Protection {
+        path: ".".to_owned(),
+        reason: "the Workspace may not be looked into, so that nothing in it can be protected. Give yourself the right to \
+                 (`chmod u+rwx`)."
+            .to_owned(),
     }
 }
 

@@ -1,0 +1,124 @@
+//! Ways out of the walls that were found and closed: each test is one of them, tried as whoever found it would.
+
+#[path = "support/mod.rs"]
+mod support;
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use support::{Running, Session, again_within_bwrap, again_without_privileges};
+
+#[test]
+fn all_of_this_holds_for_a_host_without_privileges() {
+    again_without_privileges();
+}
+
+#[test]
+fn all_of_this_holds_within_walls_that_bubblewrap_builds() {
+    again_within_bwrap();
+}
+
+/// A Workspace with a repository in its root and one in a folder of its own, and a secret.
+fn repositories() -> Session {
+    Session::with(|workspace, options| {
+        for repository in ["", "a/sub"] {
+            let git = workspace.join(repository).join(".git");
+            fs::create_dir_all(git.join("hooks")).unwrap();
+            fs::create_dir_all(git.join("modules/m/hooks")).unwrap();
+            fs::write(git.join("modules/m/HEAD"), "ref: refs/heads/main\n").unwrap();
+            fs::write(git.join("config"), "[core]\n").unwrap();
+        }
+        fs::write(workspace.join("a/.env"), "the secret").unwrap();
+        options.policy.deny_read = vec!["**/.env".into()];
+    })
+}
+
+/// Runs a script, where the walls can be built at all; what it said.
+fn attempt(session: &Session, script: &str) -> String {
+    match session.try_spawn(script) {
+        Ok(child) => format!("{:?}", Running::new(child).finish()),
+        Err(error) => error.to_string(),
+    }
+}
+
+/// A command of an ordinary user's host may take from that user, who is its own, the right to look into a folder, and give
+/// it back later: what the host cannot see it must not take for missing.
+#[test]
+fn what_lies_in_a_folder_that_the_host_may_not_look_into_stays_protected() {
+    let attack = "cat a/.env; for git in .git a/sub/.git; do echo evil > $git/hooks/pre-commit; \
+                  echo evil > $git/modules/m/hooks/pre-commit; echo evil >> $git/config; done";
+    let closed = [
+        ".git",
+        ".git/modules",
+        ".git/modules/m",
+        "a/sub/.git",
+        "a/sub",
+        "a",
+        ".",
+    ];
+    for (folder, mode) in closed
+        .iter()
+        .flat_map(|folder| ["000", "300", "400"].map(|mode| (folder, mode)))
+    {
+        let session = repositories();
+        attempt(&session, &format!("chmod {mode} {folder}"));
+        let said = attempt(
+            &session,
+            &format!("cd /; chmod 755 /workspace/{folder}; cd /workspace; {attack}"),
+        );
+        let said = format!("{mode} {folder}: {said}");
+        assert!(!said.contains("the secret"), "{said}");
+        reset(&session.workspace);
+        assert_no_evil(&session.workspace, &said);
+    }
+}
+
+/// The same where a Session before has taken the right away.
+#[test]
+fn what_lies_in_a_folder_that_a_session_cannot_look_into_at_its_start_stays_protected() {
+    let attack = "chmod -R u+rwx . ; cat a/.env; echo evil > a/sub/.git/hooks/pre-commit";
+    for (folder, mode) in [
+        ("a", "000"),
+        ("a", "300"),
+        ("a/sub", "000"),
+        ("a/sub", "300"),
+        (".", "000"),
+        (".", "300"),
+    ] {
+        let session = repositories();
+        let closed = session.workspace.join(folder);
+        fs::set_permissions(
+            &closed,
+            Permissions::from_mode(u32::from_str_radix(mode, 8).unwrap()),
+        )
+        .unwrap();
+        let said = format!("{mode} {folder}: {}", attempt(&session, attack));
+        let said = said + &attempt(&session, attack);
+        assert!(!said.contains("the secret"), "{said}");
+        reset(&session.workspace);
+        assert_no_evil(&session.workspace, &said);
+    }
+}
+
+/// Gives the test, and whoever removes its folders, the right to look everywhere.
+fn reset(folder: &Path) {
+    fs::set_permissions(folder, Permissions::from_mode(0o755)).unwrap();
+    for entry in fs::read_dir(folder).unwrap().flatten() {
+        if entry.file_type().unwrap().is_dir() {
+            reset(&entry.path());
+        }
+    }
+}
+
+fn assert_no_evil(folder: &Path, said: &str) {
+    for entry in fs::read_dir(folder).unwrap().flatten() {
+        let path = entry.path();
+        if entry.file_type().unwrap().is_dir() {
+            assert_no_evil(&path, said);
+        } else {
+            let evil = fs::read_to_string(&path).unwrap().contains("evil");
+            assert!(!evil, "{}: {said}", path.display());
+        }
+    }
+}
