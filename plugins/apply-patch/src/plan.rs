@@ -80,17 +80,17 @@ impl<Read: Fn(&str) -> Result<Opened, Failure>> Desk<Read> {
         for (path, file) in &self.files {
             match (&file.original, &file.document) {
                 (Some(original), None) => match &file.moved_to {
-                    Some(to) => works.push(Work::Move {
+                    Some(to) if self.is_move(path, to) => works.push(Work::Move {
                         from: path,
                         to,
                         sha256: &original.sha256,
                     }),
-                    None => works.push(Work::Delete {
+                    _ => works.push(Work::Delete {
                         path,
                         sha256: &original.sha256,
                     }),
                 },
-                (None, Some(document)) => match self.origin(file) {
+                (None, Some(document)) => match self.origin(path, file) {
                     Some(origin) if origin.document == *document => {}
                     Some(_) => rewritten.push(Work::Rewrite {
                         path,
@@ -115,9 +115,23 @@ impl<Read: Fn(&str) -> Result<Opened, Failure>> Desk<Read> {
         works
     }
 
-    fn origin(&self, file: &File) -> Option<&Opened> {
+    /// Whether one file goes to the place of another by a move: nothing stays where it was and nothing was where it goes. Anything else that a
+    /// patch may do to the two, such as a new file in the old place, is made of whole files.
+    fn is_move(&self, from: &str, to: &str) -> bool {
+        let (Some(source), Some(target)) = (self.files.get(from), self.files.get(to)) else {
+            return false;
+        };
+        source.document.is_none()
+            && source.moved_to.as_deref() == Some(to)
+            && target.original.is_none()
+            && target.document.is_some()
+            && target.moved_from.as_deref() == Some(from)
+    }
+
+    fn origin(&self, path: &str, file: &File) -> Option<&Opened> {
         let from = file.moved_from.as_ref()?;
-        self.files.get(from)?.original.as_ref()
+        let source = self.files.get(from)?.original.as_ref();
+        source.filter(|_| self.is_move(from, path))
     }
 
     /// The file at a path, read where it is named for the first time.
@@ -462,6 +476,44 @@ mod tests {
                     path: "d/a.txt",
                     bytes: b"one\n2\n".to_vec()
                 },
+            ]
+        );
+    }
+
+    #[test]
+    fn what_was_moved_is_kept_whatever_takes_its_place_or_moves_it_on() {
+        let works = |body: &str| {
+            let text = format!("*** Begin Patch\n{body}*** End Patch");
+            let mut desk = Desk::new(read);
+            patch(&mut desk, &parse(&text).unwrap()).unwrap();
+            let told = |work: &Work<'_>| format!("{work:?}");
+            desk.works().iter().map(told).collect::<Vec<_>>()
+        };
+        let replace = r#"Replace { path: "a.txt", bytes: [120, 10], sha256: "aa" }"#;
+        let create = |path: &str| {
+            format!(r#"Create {{ path: "{path}", bytes: [111, 110, 101, 10, 50, 10] }}"#)
+        };
+        let delete = r#"Delete { path: "a.txt", sha256: "aa" }"#;
+        let move_a = "*** Update File: a.txt\n*** Move to: c\n@@\n-two\n+2\n";
+        assert_eq!(
+            works(&format!("{move_a}*** Add File: a.txt\n+x\n")),
+            [replace, &create("c")]
+        );
+        // Its contents are still those that it had in the old place.
+        let kept =
+            works("*** Update File: a.txt\n*** Move to: c\n@@\n one\n*** Add File: a.txt\n+x\n");
+        let whole = r#"Create { path: "c", bytes: [111, 110, 101, 10, 116, 119, 111, 10] }"#;
+        assert_eq!(kept, [replace, whole]);
+        let on = "*** Update File: c\n*** Move to: d\n@@\n-2\n+2\n";
+        assert_eq!(works(&format!("{move_a}{on}")), [delete, &create("d")]);
+        // Into the place of a file that the same patch deletes.
+        assert_eq!(
+            works(
+                "*** Delete File: b.txt\n*** Update File: a.txt\n*** Move to: b.txt\n@@\n-two\n+2\n"
+            ),
+            [
+                delete,
+                r#"Replace { path: "b.txt", bytes: [111, 110, 101, 10, 50, 10], sha256: "bb" }"#
             ]
         );
     }

@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use crate::lines::{Line, lines, number, with_endings_of};
+use crate::lines::{Line, lines, numbers, with_endings_of};
 use crate::nearest::nearest;
 
 /// What was allowed to differ.
@@ -79,8 +79,8 @@ pub fn replace(text: &str, old: &str, new: &str, all: bool) -> Result<Replaced, 
             1 => return Ok(apply(text, changes, step)),
             _ if all => return Ok(apply(text, changes, step)),
             _ => {
-                let at = |(place, _): &Change| number(text, place.start);
-                return Err(Fault::Ambiguous(changes.iter().map(at).collect()));
+                let starts = changes.iter().map(|(place, _)| place.start);
+                return Err(Fault::Ambiguous(numbers(text, starts)));
             }
         }
     }
@@ -300,6 +300,17 @@ mod tests {
         // Nor by a step that allows more.
         let fault = replace("  a\n\n    a\n", "a\n", "x\n", false).unwrap_err();
         assert_eq!(fault, Fault::Ambiguous(vec![1, 3]));
+    }
+
+    #[test]
+    fn a_text_that_is_everywhere_in_the_longest_file_is_counted_at_once() {
+        let text = "a\n".repeat(2_600_000);
+        let begin = std::time::Instant::now();
+        let Err(Fault::Ambiguous(lines)) = replace(&text, "a", "b", false) else {
+            panic!("in several places");
+        };
+        assert_eq!((lines.len(), lines[2_599_999]), (2_600_000, 2_600_000));
+        assert!(begin.elapsed().as_secs() < 60);
     }
 
     #[test]

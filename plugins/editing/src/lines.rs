@@ -34,13 +34,17 @@ pub(crate) fn lines(text: &str) -> Vec<Line<'_>> {
     found
 }
 
-/// The number of the line that holds a place, from 1 on.
-pub(crate) fn number(text: &str, at: usize) -> usize {
-    text.as_bytes()[..at]
-        .iter()
-        .filter(|byte| **byte == b'\n')
-        .count()
-        + 1
+/// The numbers of the lines that hold these places, from 1 on; the places come in order.
+pub(crate) fn numbers(text: &str, places: impl Iterator<Item = usize>) -> Vec<usize> {
+    let (mut line, mut from) = (1, 0);
+    places
+        .map(|at| {
+            let passed = &text.as_bytes()[from..at];
+            line += passed.iter().filter(|byte| **byte == b'\n').count();
+            from = at;
+            line
+        })
+        .collect()
 }
 
 /// Text whose line endings are those of `model`: CRLF where all of its are, LF where none is; else as they are.
@@ -72,7 +76,7 @@ mod tests {
         assert_eq!(told, [("a", 0, 3), ("bc", 3, 6), ("", 6, 7), ("d", 7, 8)]);
         assert_eq!(lines("a\n").len(), 1);
         assert!(lines("").is_empty());
-        assert_eq!(number("a\nb\nc", 4), 3);
+        assert_eq!(numbers("a\nb\nc", [0, 1, 2, 4].into_iter()), [1, 1, 2, 3]);
     }
 
     #[test]
