@@ -61,8 +61,18 @@ const NAMESPACES: [libc::c_int; 7] = [
     libc::CLONE_NEWCGROUP,
 ];
 
-/// Terminal requests that put words in another's mouth, or change what the terminal is.
-const TERMINAL_REQUESTS: [u64; 3] = [libc::TIOCSTI, libc::TIOCLINUX, libc::TIOCSETD];
+/// Requests to a descriptor that are refused.
+#[rustfmt::skip]
+const REQUESTS: [u64; 5] = [
+    // These put words in another's mouth, or change what the terminal is.
+    libc::TIOCSTI, libc::TIOCLINUX, libc::TIOCSETD,
+    // Snapshots of btrfs: many kernels take any file for the whole subvolume that it lies in, so that a copy of all that
+    // lies beside the Workspace would appear in it.
+    BTRFS_IOC_SNAP_CREATE, BTRFS_IOC_SNAP_CREATE_V2,
+];
+
+const BTRFS_IOC_SNAP_CREATE: u64 = 0x5000_9401;
+const BTRFS_IOC_SNAP_CREATE_V2: u64 = 0x5000_9417;
 
 /// Which sockets a command may make.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -153,7 +163,7 @@ fn refusals(sockets: Sockets) -> Result<(BpfProgram, usize), seccompiler::Backen
     rules.insert(libc::SYS_clone, clones);
 
     let mut requests = Vec::new();
-    for request in TERMINAL_REQUESTS {
+    for request in REQUESTS {
         requests.push(SeccompRule::new(vec![condition(1, Dword, Eq, request)?])?);
     }
     rules.insert(libc::SYS_ioctl, requests);
@@ -171,6 +181,12 @@ fn refusals(sockets: Sockets) -> Result<(BpfProgram, usize), seccompiler::Backen
         SeccompRule::new(other_protocol)?,
     ];
     rules.insert(libc::SYS_socket, refused_sockets);
+    // The kernel makes both sockets, of whatever family, before it finds out that nearly none can be paired.
+    let not_unix = condition(0, Dword, Ne, libc::AF_UNIX as u64)?;
+    rules.insert(
+        libc::SYS_socketpair,
+        vec![SeccompRule::new(vec![not_unix])?],
+    );
 
     // A program that runs with its owner's privileges, left in the Workspace, would give the host's to any other user of
     // the machine.
