@@ -72,7 +72,8 @@ pub async fn serve(
         CancellationToken::new(),
     );
     let pipes = Pipes::open(input, output, gone.clone())?;
-    let server = Server::new(Arc::clone(&session), desk, ended.clone(), reaches_out);
+    let ends = (ended.clone(), gone.clone());
+    let server = Server::new(Arc::clone(&session), desk, ends, reaches_out);
     let serving = serve_lines(server, pipes, stop.clone());
     tokio::pin!(serving);
     let fault = tokio::select! {

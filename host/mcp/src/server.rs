@@ -30,12 +30,14 @@ const PARKED: Duration = Duration::from_secs(600);
 
 /// Serves one connection.
 pub(crate) struct Server {
-    pub(crate) session: Arc<Session>,
-    pub(crate) desk: Arc<Desk>,
+    session: Arc<Session>,
+    desk: Arc<Desk>,
     /// Ends all calls.
-    pub(crate) ended: CancellationToken,
+    ended: CancellationToken,
+    /// The client has closed an end of its pipe: nothing but results can be written any more.
+    gone: CancellationToken,
     /// Whether commands have a network.
-    pub(crate) commands_reach_out: bool,
+    commands_reach_out: bool,
     room: Semaphore,
     parked: Arc<Mutex<HashMap<String, Call>>>,
 }
@@ -56,13 +58,14 @@ impl Server {
     pub(crate) fn new(
         session: Arc<Session>,
         desk: Arc<Desk>,
-        ended: CancellationToken,
+        (ended, gone): (CancellationToken, CancellationToken),
         commands_reach_out: bool,
     ) -> Server {
         Server {
             session,
             desk,
             ended,
+            gone,
             commands_reach_out,
             room: Semaphore::new(MOST_CALLS),
             parked: Arc::default(),
@@ -108,6 +111,7 @@ impl Server {
                         tokio::select! {
                             () = &mut telling => {}
                             () = call.cancel.cancelled() => {}
+                            () = self.gone.cancelled() => {}
                             () = context.ct.cancelled() => {}
                         }
                     }

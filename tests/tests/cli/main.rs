@@ -11,6 +11,7 @@ mod conversations;
 mod editing;
 mod forms;
 mod limits;
+mod mcp;
 mod network;
 mod secrets;
 mod support;
