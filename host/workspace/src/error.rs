@@ -100,6 +100,14 @@ pub enum WorkspaceError {
         /// Bytes.
         limit: u64,
     },
+    /// With this file the transactions of the Session would hold more than they may.
+    #[error("\"{path}\" is one file too many: the edits under way may hold {limit} bytes in all.")]
+    TooMuch {
+        /// Relative to the Workspace.
+        path: String,
+        /// Bytes.
+        limit: u64,
+    },
     /// A directory holds more names than a walk looks at.
     #[error("\"{path}\" has more than {limit} entries; only {limit} of them were looked at.")]
     TooMany {
@@ -159,7 +167,7 @@ impl WorkspaceError {
             WorkspaceError::IsDirectory { .. } => "is-directory",
             WorkspaceError::NotDirectory { .. } => "not-directory",
             WorkspaceError::SpecialFile { .. } => "not-a-file",
-            WorkspaceError::TooLarge { .. } => "too-large",
+            WorkspaceError::TooLarge { .. } | WorkspaceError::TooMuch { .. } => "too-large",
             WorkspaceError::TooMany { .. } => "too-many",
             WorkspaceError::TooDeep { .. } => "too-deep",
             WorkspaceError::Glob { .. } => "invalid",
@@ -186,6 +194,7 @@ impl WorkspaceError {
             | WorkspaceError::NotDirectory { path }
             | WorkspaceError::SpecialFile { path, .. }
             | WorkspaceError::TooLarge { path, .. }
+            | WorkspaceError::TooMuch { path, .. }
             | WorkspaceError::TooMany { path, .. }
             | WorkspaceError::TooDeep { path }
             | WorkspaceError::TooManyLinks { path }

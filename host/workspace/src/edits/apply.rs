@@ -5,10 +5,12 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
 
-use rustix::fs::{AtFlags, FlockOperation, RenameFlags, flock, renameat, renameat_with, unlinkat};
+use rustix::fs::{
+    AtFlags, FlockOperation, RenameFlags, flock, renameat, renameat_with, statat, unlinkat,
+};
 use rustix::io::Errno;
 
-use super::contents::{digest, read_beside, remove_beside, write_beside};
+use super::contents::{Version, digest, read_beside, remove_beside, write_beside};
 use super::failpoint;
 use super::journal::{Entry, Plan, Stage, Step, identity};
 use super::target::Target;
@@ -178,7 +180,7 @@ fn change(target: &Target, step: &Step) -> Result<(), WorkspaceError> {
             done => done.map_err(failed),
         },
         (Some(before), Some(_)) => match rename(temporary, name, RenameFlags::EXCHANGE) {
-            Ok(()) if holds(target, temporary, &before.sha256) => Ok(()),
+            Ok(()) if is_as_it_was(target, step, before)? => Ok(()),
             Ok(()) => {
                 // It was changed at the last moment.
                 rename(temporary, name, RenameFlags::EXCHANGE).map_err(failed)?;
@@ -195,7 +197,7 @@ fn change(target: &Target, step: &Step) -> Result<(), WorkspaceError> {
             Err(errno) => Err(failed(errno)),
         },
         (Some(before), None) => match rename(name, temporary, RenameFlags::NOREPLACE) {
-            Ok(()) if holds(target, temporary, &before.sha256) => Ok(()),
+            Ok(()) if is_as_it_was(target, step, before)? => Ok(()),
             Ok(()) => {
                 rename(temporary, name, RenameFlags::NOREPLACE).map_err(failed)?;
                 Err(stale())
@@ -204,6 +206,29 @@ fn change(target: &Target, step: &Step) -> Result<(), WorkspaceError> {
             Err(errno) => Err(failed(errno)),
         },
     }
+}
+
+/// Whether what was just taken away is what the plan says.
+fn is_as_it_was(target: &Target, step: &Step, before: &Version) -> Result<bool, WorkspaceError> {
+    failpoint::reach("look at what was taken away")
+        .map_err(|error| not_changed(&step.path, &error))?;
+    Ok(holds(target, &step.temporary, &before.sha256))
+}
+
+/// Whether the temporary name of a step that is made holds neither version: somebody's own, which they wrote at the last moment, and which a
+/// host took away and did not come to look at.
+pub(super) fn holds_anothers(target: &Target, step: &Step) -> bool {
+    let Some(before) = &step.before else {
+        return false;
+    };
+    let is_there = statat(
+        &target.folder,
+        step.temporary.as_str(),
+        AtFlags::SYMLINK_NOFOLLOW,
+    );
+    is_there.is_ok()
+        && !holds(target, &step.temporary, &before.sha256)
+        && !(step.after.as_ref()).is_some_and(|after| holds(target, &step.temporary, &after.sha256))
 }
 
 /// Takes back every step that is made, the last first. A file that somebody else has changed meanwhile is left as it is; the paths of
@@ -222,6 +247,11 @@ pub(super) fn back(workspace: &Workspace, entry: &Entry, plan: &Plan) -> io::Res
             Err(errno) => Err(errno.into()),
             Ok(target) => state(&target, step).and_then(|state| match state {
                 State::Before => Ok(true),
+                State::After if holds_anothers(&target, step) => {
+                    let (name, temporary) = (target.name.as_str(), step.temporary.as_str());
+                    renameat(&target.folder, temporary, &target.folder, name)?;
+                    target.sync_folder().map(|()| false)
+                }
                 State::After => take_back(&target, entry, index, step).map(|()| true),
                 State::Other => Ok(false),
             }),
@@ -241,12 +271,21 @@ fn take_back(target: &Target, entry: &Entry, index: usize, step: &Step) -> io::R
     let Some(before) = &step.before else {
         return Ok(unlinkat(&target.folder, name, AtFlags::empty())?);
     };
-    if !holds(target, temporary, &before.sha256) {
-        remove_beside(target, temporary)?;
-        write_beside(target, temporary, &entry.kept(index)?, before.mode)?;
+    if holds(target, temporary, &before.sha256) {
+        renameat(&target.folder, temporary, &target.folder, name)?;
+    } else {
+        // Under a name of its own: what is under the other is whole, or somebody else's.
+        let copy = copy_name(temporary);
+        remove_beside(target, &copy)?;
+        write_beside(target, &copy, &entry.kept(index)?, before.mode)?;
+        renameat(&target.folder, copy.as_str(), &target.folder, name)?;
     }
-    renameat(&target.folder, temporary, &target.folder, name)?;
     target.sync_folder()
+}
+
+/// Where the old contents are written once more, where they are needed.
+fn copy_name(temporary: &str) -> String {
+    format!("{temporary}.tmp")
 }
 
 /// Removes the temporary files of a plan.
@@ -254,6 +293,7 @@ pub(super) fn clean(workspace: &Workspace, plan: &Plan) {
     for step in &plan.steps {
         if let Ok(target) = Target::open(workspace, &step.path) {
             let _ = remove_beside(&target, &step.temporary);
+            let _ = remove_beside(&target, &copy_name(&step.temporary));
         }
     }
 }
@@ -282,9 +322,8 @@ pub(super) fn state(target: &Target, step: &Step) -> io::Result<State> {
         Err(_) if target.stat()?.is_some() => return Ok(State::Other),
         Err(error) => return Err(error),
     };
-    let is = |version: &Option<super::contents::Version>| {
-        version.as_ref().map(|version| &version.sha256) == now.as_ref()
-    };
+    let is =
+        |version: &Option<Version>| version.as_ref().map(|version| &version.sha256) == now.as_ref();
     Ok(match (is(&step.after), is(&step.before)) {
         (true, _) => State::After,
         (_, true) => State::Before,

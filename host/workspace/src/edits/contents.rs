@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::AsFd;
 
-use rustix::fs::{AtFlags, Mode, OFlags, fchmod, fstat, openat, unlinkat};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, fchmod, fstat, openat, unlinkat};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -41,6 +41,10 @@ pub(super) fn read_beside(target: &Target, name: &str) -> io::Result<Option<(Vec
         Err(errno) => return Err(errno.into()),
     };
     let stat = fstat(&file)?;
+    // Anything else holds no version of a file; a FIFO reads as an empty one.
+    if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
+        return Err(io::ErrorKind::InvalidData.into());
+    }
     let mut contents = Vec::new();
     file.take(MAX_EDITED + 1).read_to_end(&mut contents)?;
     Ok(Some((contents, stat.st_mode & 0o777)))

@@ -1,9 +1,15 @@
 //! What a change looks like: a unified diff, and its lines by number.
 
+use std::time::{Duration, Instant};
+
 use similar::{ChangeTag, TextDiff};
 
 /// A diff is not worked out for files of more bytes; its time grows with the product of what differs.
 const LONGEST: usize = 1024 * 1024;
+
+/// How long the files of one transaction are compared together. Texts can be made that take minutes; what is not compared by then is told as
+/// replaced line by line, which is no less true.
+pub(super) const PATIENCE: Duration = Duration::from_secs(2);
 
 /// How a file changes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -14,8 +20,13 @@ pub(super) struct Diff {
     pub(super) removed: u32,
 }
 
-/// Compares two versions of a file; none is no file.
-pub(super) fn compare(path: &str, old: Option<&[u8]>, new: Option<&[u8]>) -> Diff {
+/// Compares two versions of a file, closely until the deadline; none is no file.
+pub(super) fn compare(
+    path: &str,
+    old: Option<&[u8]>,
+    new: Option<&[u8]>,
+    deadline: Instant,
+) -> Diff {
     let (from, to) = match (old, new) {
         (None, _) => ("/dev/null".to_owned(), format!("b/{path}")),
         (_, None) => (format!("a/{path}"), "/dev/null".to_owned()),
@@ -37,7 +48,9 @@ pub(super) fn compare(path: &str, old: Option<&[u8]>, new: Option<&[u8]>) -> Dif
             removed: count(old),
         };
     }
-    let lines = TextDiff::from_lines(old, new);
+    let lines = TextDiff::configure()
+        .deadline(deadline)
+        .diff_lines(old, new);
     let mut diff = Diff::default();
     for change in lines.iter_all_changes() {
         match change.tag() {
@@ -57,6 +70,23 @@ pub(super) fn compare(path: &str, old: Option<&[u8]>, new: Option<&[u8]>) -> Dif
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn compare(path: &str, old: Option<&[u8]>, new: Option<&[u8]>) -> Diff {
+        super::compare(path, old, new, Instant::now() + PATIENCE)
+    }
+
+    #[test]
+    fn where_the_time_is_over_a_diff_is_coarser_and_still_true() {
+        let old: String = (0..20_000_u32)
+            .map(|n| format!("{}\n", n.wrapping_mul(2_654_435_761) >> 30))
+            .collect();
+        let new: String = old.lines().rev().map(|line| format!("{line}\n")).collect();
+        let over = Instant::now();
+        let diff = super::compare("f", Some(old.as_bytes()), Some(new.as_bytes()), over);
+        let close = compare("f", Some(old.as_bytes()), Some(new.as_bytes()));
+        assert!(diff.added > close.added, "{} {}", diff.added, close.added);
+        assert_eq!(diff.added, diff.removed);
+    }
 
     #[test]
     fn a_diff_names_both_versions_and_counts_its_lines() {

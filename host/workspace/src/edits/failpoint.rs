@@ -12,7 +12,12 @@ pub(super) enum Fault {
     Death,
 }
 
+/// What happens at the point of a name.
+type At = (&'static str, Box<dyn FnOnce()>);
+
 thread_local! {
+    static BEFORE: RefCell<Option<At>> = const { RefCell::new(None) };
+    static DIES_AT: RefCell<Option<&'static str>> = const { RefCell::new(None) };
     static NEXT: RefCell<Option<(usize, Fault)>> = const { RefCell::new(None) };
     static REACHED: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
 }
@@ -29,7 +34,24 @@ pub(super) fn reached() -> Vec<String> {
     REACHED.take()
 }
 
+/// Lets something happen where the point of this name is reached next.
+pub(super) fn before(name: &'static str, happens: impl FnOnce() + 'static) {
+    BEFORE.set(Some((name, Box::new(happens))));
+}
+
+/// Lets the process be gone where the point of this name is reached next.
+pub(super) fn die_at(name: &'static str) {
+    DIES_AT.set(Some(name));
+}
+
 pub(super) fn reach(name: &str) -> io::Result<()> {
+    let here = BEFORE.with_borrow_mut(|before| before.take_if(|(at, _)| *at == name));
+    if let Some((_, happens)) = here {
+        happens();
+    }
+    if DIES_AT.with_borrow(|at| *at == Some(name)) {
+        arm(0, Fault::Death);
+    }
     REACHED.with_borrow_mut(|reached| reached.push(name.to_owned()));
     let due = NEXT.with_borrow_mut(|next| match next {
         Some((0, fault)) => {

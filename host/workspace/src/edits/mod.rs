@@ -25,6 +25,7 @@ mod undo;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 pub use self::recovery::Recovered;
 pub use self::seen::Seen;
@@ -48,6 +49,9 @@ pub(crate) fn is_temporary(name: &[u8]) -> bool {
 
 /// The most bytes that one file may hold before or after a change.
 pub const MAX_EDITED: u64 = 64 * 1024 * 1024;
+
+/// The most bytes that the transactions of one Session hold together, old and new contents both; each file counts for a few more.
+const MAX_HELD: u64 = 256 * 1024 * 1024;
 
 /// Where a Session keeps what its transactions need.
 #[derive(Clone)]
@@ -74,18 +78,24 @@ impl fmt::Debug for EditorOptions {
 pub struct Editor {
     workspace: Workspace,
     options: EditorOptions,
+    /// What its transactions hold in memory now, in bytes.
+    held: Arc<AtomicU64>,
 }
 
 impl Editor {
     /// Nothing is made before the first commit. What `workspace` remembers of its reads ([`Workspace::with_seen`]) is what an edit is checked
     /// against.
     pub fn new(workspace: Workspace, options: EditorOptions) -> Editor {
-        Editor { workspace, options }
+        Editor {
+            workspace,
+            options,
+            held: Arc::default(),
+        }
     }
 
     /// Begins one.
     pub fn begin(&self) -> Transaction {
-        Transaction::new(self.workspace.clone(), self.options.clone())
+        Transaction::new(self.workspace.clone(), self.options.clone(), &self.held)
     }
 
     /// Finishes or undoes what hosts that died left half done in this Workspace, by the journals of their Sessions.

@@ -88,7 +88,7 @@ fn can_be_made(workspace: &Workspace, step: &Step) -> bool {
         return false;
     };
     match apply::state(&target, step) {
-        Ok(State::After) => true,
+        Ok(State::After) => !apply::holds_anothers(&target, step),
         Ok(State::Before) => step
             .after
             .as_ref()

@@ -415,6 +415,116 @@ fn what_others_changed_meanwhile_is_left_where_an_unfinished_transaction_is_take
 }
 
 #[test]
+fn what_somebody_wrote_at_the_last_moment_is_put_back_though_the_host_died_before_it_looked() {
+    if let Ok(step) = std::env::var(DIES_AT) {
+        let beside = PathBuf::from(std::env::var_os("FLOE_TEST_BESIDE").unwrap());
+        let workspace = Workspace::open(&beside.join("workspace")).unwrap();
+        let mut transaction = editor(&workspace, &beside).begin();
+        match step.as_str() {
+            "replace" => transaction.replace("a", b"mine".to_vec(), None).unwrap(),
+            _ => transaction.delete("a", None).unwrap(),
+        }
+        // Between the last look and the change, then between the change and the next look.
+        let name = "look at what was taken away";
+        failpoint::before("change a name", move || {
+            fs::write(beside.join("workspace/a"), "theirs").unwrap();
+        });
+        failpoint::die_at(name);
+        let _ = transaction.commit();
+        return;
+    }
+    for step in ["replace", "delete"] {
+        let desk = Desk::new();
+        desk.write("a", "old");
+        let status = std::process::Command::new(std::env::current_exe().unwrap())
+            .args(["what_somebody_wrote_at_the_last_moment", "--test-threads=1"])
+            .env(DIES_AT, step)
+            .env("FLOE_TEST_BESIDE", desk.fixture.outside())
+            .stdout(std::process::Stdio::null())
+            .status()
+            .unwrap();
+        assert_eq!(status.signal(), Some(9));
+        let recovered = desk.editor.recover(&desk.journals()).unwrap();
+        assert_eq!(
+            (recovered[0].finished, &recovered[0].left[..]),
+            (false, &["a".to_owned()][..]),
+            "{step}"
+        );
+        let now = tree(desk.fixture.path());
+        assert_eq!(now["a"].0, b"theirs", "{step}");
+        assert_eq!(now.len(), 1, "{:?}", now.keys());
+    }
+}
+
+#[test]
+fn a_fifo_is_no_version_of_an_empty_file() {
+    let desk = Desk::new();
+    desk.write("a", "");
+    let mut transaction = desk.editor.begin();
+    transaction.replace("a", b"new".to_vec(), None).unwrap();
+    transaction.commit().unwrap();
+    fs::remove_file(desk.fixture.path().join("a")).unwrap();
+    let make = |name: &str| {
+        let path = desk.fixture.path().join(name);
+        rustix::fs::mknodat(
+            rustix::fs::CWD,
+            path,
+            rustix::fs::FileType::Fifo,
+            rustix::fs::Mode::from_raw_mode(0o600),
+            0,
+        )
+        .unwrap();
+    };
+    make("a");
+    let target = super::target::Target::open(&desk.fixture.workspace, Path::new("a")).unwrap();
+    assert!(super::contents::read_beside(&target, "a").is_err());
+    assert!(desk.undo().is_err());
+    let mut transaction = desk.editor.begin();
+    assert_eq!(
+        transaction
+            .replace("a", Vec::new(), None)
+            .unwrap_err()
+            .code(),
+        "not-a-file"
+    );
+}
+
+#[test]
+fn what_transactions_hold_together_is_bounded_and_given_back() {
+    const MEBIBYTE: usize = 1024 * 1024;
+    let desk = Desk::new();
+    let most = usize::try_from(super::MAX_HELD).unwrap();
+    let size = 16 * MEBIBYTE;
+    let mut transactions = vec![desk.editor.begin(), desk.editor.begin()];
+    let mut stage =
+        |number: usize| transactions[number % 2].create(&format!("{number}"), vec![b'x'; size]);
+    let held = (0..most / size)
+        .take_while(|number| stage(*number).is_ok())
+        .count();
+    assert_eq!(held, most / size - 1);
+    assert_eq!(stage(99).unwrap_err().code(), "too-large");
+    transactions.pop();
+    // Other contents of a staged file take the place of those before.
+    let transaction = &mut transactions[0];
+    for _ in 0..100 {
+        transaction.replace("0", vec![b'y'; size], None).unwrap();
+        transaction.delete("0", None).unwrap();
+        transaction.create("0", vec![b'z'; size]).unwrap();
+    }
+    // A file without contents counts as well.
+    drop(transactions);
+    let mut transaction = desk.editor.begin();
+    let many = (0..100_000).take_while(|number| {
+        transaction
+            .create(&format!("n{number}"), Vec::new())
+            .is_ok()
+    });
+    assert_eq!(many.count(), 4096);
+    drop(transaction);
+    desk.editor.begin().create("n", vec![b'x'; size]).unwrap();
+}
+
+#[test]
 fn transactions_are_taken_back_one_after_the_other_the_last_first() {
     let desk = Desk::new();
     prepare(desk.fixture.path());

@@ -1,13 +1,16 @@
 //! One transaction: what is staged is checked at once against the Workspace as it is, and again when it is committed.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
 
 use super::apply::{self, Work};
 use super::contents::{self, Version, digest};
-use super::diff::{Diff, compare};
+use super::diff::{Diff, PATIENCE, compare};
 use super::journal::{self, Plan, Step, identity, now_ms, unique};
 use super::target::{self, Resolved, Target};
-use super::{EditorOptions, MAX_EDITED};
+use super::{EditorOptions, MAX_EDITED, MAX_HELD};
 use crate::{Workspace, WorkspaceError};
 
 /// What a path became.
@@ -44,6 +47,43 @@ pub struct Transaction {
     workspace: Workspace,
     options: EditorOptions,
     files: BTreeMap<Resolved, File>,
+    held: Held,
+}
+
+/// What a file counts for beside its contents, as if it were bytes of them: each costs a few names, and some waiting for the disk.
+const PER_FILE: u64 = 64 * 1024;
+
+/// The part of a transaction in the bytes that all transactions of a Session hold.
+#[derive(Debug)]
+struct Held {
+    all: Arc<AtomicU64>,
+    own: u64,
+}
+
+impl Held {
+    fn add(&mut self, path: &str, bytes: u64) -> Result<(), WorkspaceError> {
+        let order = Ordering::Relaxed;
+        let added = self.all.fetch_update(order, order, |all| {
+            all.checked_add(bytes).filter(|all| *all <= MAX_HELD)
+        });
+        added.map_err(|_| WorkspaceError::TooMuch {
+            path: path.to_owned(),
+            limit: MAX_HELD,
+        })?;
+        self.own += bytes;
+        Ok(())
+    }
+
+    fn remove(&mut self, bytes: u64) {
+        self.all.fetch_sub(bytes, Ordering::Relaxed);
+        self.own -= bytes;
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.all.fetch_sub(self.own, Ordering::Relaxed);
+    }
 }
 
 /// One file that is changed.
@@ -62,14 +102,28 @@ impl File {
     fn is_changed(&self) -> bool {
         self.old.as_ref().map(|(contents, _)| contents) != self.new.as_ref()
     }
+
+    /// Bytes of the new contents.
+    fn size(&self) -> u64 {
+        self.new.as_ref().map_or(0, |new| new.len() as u64)
+    }
 }
 
 impl Transaction {
-    pub(super) fn new(workspace: Workspace, options: EditorOptions) -> Transaction {
+    /// `held` counts the bytes of all transactions of the Session.
+    pub(super) fn new(
+        workspace: Workspace,
+        options: EditorOptions,
+        held: &Arc<AtomicU64>,
+    ) -> Transaction {
         Transaction {
             workspace,
             options,
             files: BTreeMap::new(),
+            held: Held {
+                all: Arc::clone(held),
+                own: 0,
+            },
         }
     }
 
@@ -80,14 +134,12 @@ impl Transaction {
     /// There is something at the path, or it may not be changed.
     pub fn create(&mut self, path: &str, contents: Vec<u8>) -> Result<(), WorkspaceError> {
         let resolved = self.look(path, &contents)?;
-        let file = self.file(&resolved)?;
-        if file.new.is_some() {
+        if self.file(&resolved)?.new.is_some() {
             return Err(WorkspaceError::Exists {
                 path: resolved.shown(),
             });
         }
-        file.new = Some(contents);
-        Ok(())
+        self.renew(&resolved, contents)
     }
 
     /// Stages new contents of a file. With `expected`, the digest of what the tool read, another present content is refused.
@@ -102,8 +154,8 @@ impl Transaction {
         expected: Option<&str>,
     ) -> Result<(), WorkspaceError> {
         let resolved = self.look(path, &contents)?;
-        self.present(&resolved, expected)?.new = Some(contents);
-        Ok(())
+        self.present(&resolved, expected)?;
+        self.renew(&resolved, contents)
     }
 
     /// Stages the removal of a file.
@@ -113,7 +165,10 @@ impl Transaction {
     /// As [`Transaction::replace`].
     pub fn delete(&mut self, path: &str, expected: Option<&str>) -> Result<(), WorkspaceError> {
         let resolved = self.look(path, &[])?;
-        self.present(&resolved, expected)?.new = None;
+        let file = self.present(&resolved, expected)?;
+        let given_up = file.size();
+        file.new = None;
+        self.held.remove(given_up);
         Ok(())
     }
 
@@ -171,6 +226,8 @@ impl Transaction {
             return Ok(Vec::new());
         }
         let one = |error| vec![error];
+        // Before anybody else has to wait.
+        let changes = self.changes();
         let _lock = apply::lock(&self.workspace, &self.options.locks).map_err(one)?;
         let faults: Vec<WorkspaceError> = self
             .files
@@ -181,7 +238,6 @@ impl Transaction {
         if !faults.is_empty() {
             return Err(faults);
         }
-        let changes = self.changes();
         let work = self.work().map_err(one)?;
         apply::carry_out(&self.workspace, &self.options.journal, work).map_err(one)?;
         journal::prune(&self.options.journal);
@@ -206,6 +262,10 @@ impl Transaction {
     fn file(&mut self, resolved: &Resolved) -> Result<&mut File, WorkspaceError> {
         if !self.files.contains_key(resolved) {
             let old = self.read(resolved)?;
+            let size = old
+                .as_ref()
+                .map_or(0, |(contents, _)| contents.len() as u64);
+            self.held.add(&resolved.shown(), PER_FILE + 2 * size)?;
             let file = File {
                 new: old.as_ref().map(|(contents, _)| contents.clone()),
                 mode: old.as_ref().map(|(_, mode)| *mode),
@@ -219,6 +279,16 @@ impl Transaction {
             .ok_or_else(|| WorkspaceError::NotFound {
                 path: resolved.shown(),
             })
+    }
+
+    /// Gives a file that is staged other contents.
+    fn renew(&mut self, resolved: &Resolved, contents: Vec<u8>) -> Result<(), WorkspaceError> {
+        self.held.add(&resolved.shown(), contents.len() as u64)?;
+        let file = self.file(resolved)?;
+        let given_up = file.size();
+        file.new = Some(contents);
+        self.held.remove(given_up);
+        Ok(())
     }
 
     /// As [`Transaction::file`], where there must be one, and the expected one.
@@ -284,13 +354,12 @@ impl Transaction {
     }
 
     fn diffs(&self) -> Vec<(&Resolved, Diff)> {
+        let deadline = Instant::now() + PATIENCE;
         self.changed()
             .map(|(resolved, file)| {
                 let old = file.old.as_ref().map(|(contents, _)| contents.as_slice());
-                (
-                    resolved,
-                    compare(&resolved.shown(), old, file.new.as_deref()),
-                )
+                let new = file.new.as_deref();
+                (resolved, compare(&resolved.shown(), old, new, deadline))
             })
             .collect()
     }
