@@ -4,7 +4,7 @@
 //! translation of IPv4 that could hide one of these is not. The blocks are those of the IANA registries of special-purpose
 //! addresses; what is not listed there as reachable from everywhere is listed here.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
 
 /// Blocks of IPv4 that are not public, as the address and the length of its prefix.
 const NOT_PUBLIC_4: [([u8; 4], u32); 18] = [
@@ -85,9 +85,37 @@ pub fn is_public(address: IpAddr) -> bool {
     }
 }
 
+/// Whether `address` is one of this machine: a machine that is open to the world has public ones, and behind them the same
+/// services as behind its loopback. Nothing is sent; the kernel only says where it would send from.
+pub(crate) fn is_of_this_machine(address: IpAddr) -> bool {
+    let address = address.to_canonical();
+    let any: IpAddr = match address {
+        IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+        IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+    };
+    let source = UdpSocket::bind((any, 0)).and_then(|socket| {
+        // The port says nothing here, but it must be one.
+        socket.connect((address, 9))?;
+        socket.local_addr()
+    });
+    source.is_ok_and(|source| source.ip().to_canonical() == address)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_address_of_this_machine_is_known_by_where_its_answers_would_come_from() {
+        for (address, is_own) in [
+            ("127.0.0.1", true),
+            ("::ffff:127.0.0.1", true),
+            ("8.8.8.8", false),
+            ("2001:4860:4860::8888", false),
+        ] {
+            assert_eq!(is_of_this_machine(address.parse().unwrap()), is_own);
+        }
+    }
 
     /// Both ends of every block, and its neighbours.
     const CASES: [(&str, bool); 73] = [

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::net::IpAddr;
 
+use crate::address::is_public;
+
 /// Characters of a text that is no host, in a refusal.
 const SHOWN: usize = 80;
 
@@ -20,7 +22,7 @@ pub struct Refusal {
 pub enum Reason {
     /// It was not granted with this port.
     NotGranted,
-    /// Its name leads to an address that is not public, and no grant names the address.
+    /// Its name leads to an address that is not public or one of this machine, and no grant names the address.
     NotPublic(IpAddr),
     /// It is no host.
     NotAHost,
@@ -48,6 +50,10 @@ impl fmt::Display for Refusal {
         write!(f, "{} refused: ", self.target)?;
         match self.reason {
             Reason::NotGranted => f.write_str("not among the allowed hosts; ask with widen.hosts"),
+            Reason::NotPublic(address) if is_public(address) => write!(
+                f,
+                "it leads to {address}, which is an address of this machine; only the person's configuration can allow that"
+            ),
             Reason::NotPublic(address) => write!(
                 f,
                 "it leads to {address}, which is not a public address; only the person's configuration can allow that"
@@ -88,6 +94,19 @@ mod tests {
         assert_eq!(
             refusal(Reason::NotPublic([127, 0, 0, 1].into())).to_string(),
             "example.com:443 refused: it leads to 127.0.0.1, which is not a public address; only the person's configuration can allow that"
+        );
+    }
+
+    #[test]
+    fn a_public_address_that_is_refused_is_the_machines_own() {
+        let refusal = Refusal {
+            target: "example.com:443".into(),
+            reason: Reason::NotPublic([8, 8, 8, 8].into()),
+        };
+        assert!(
+            refusal
+                .to_string()
+                .contains("8.8.8.8, which is an address of this machine;")
         );
     }
 
