@@ -3,8 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use floe_environment::MessageSink;
-use floe_protocol::{EventMsg, Home, OmniMessage, SessionId};
+use floe_protocol::{Home, SessionId};
 use floe_sandbox::Policy;
 use floe_workspace::{Editor, EditorOptions, Recovered, Workspace};
 
@@ -36,10 +35,7 @@ pub(crate) fn recover(editor: &Editor, home: &Home, queue: &Arc<MessageQueue>) {
         Ok(recovered) => told(&recovered),
         Err(error) => format!("Edits that were left half done could not be looked at: {error}"),
     };
-    queue.emit(OmniMessage::event(EventMsg::Warning {
-        code: "edits_recovered".to_owned(),
-        message,
-    }));
+    queue.warn("edits_recovered", message);
 }
 
 /// The journals of all Sessions.

@@ -125,6 +125,14 @@ impl MessageQueue {
         head
     }
 
+    /// Tells the person something that is no message of the conversation.
+    pub(crate) fn warn(&self, code: &str, message: String) {
+        self.emit(OmniMessage::event(EventMsg::Warning {
+            code: code.to_owned(),
+            message,
+        }));
+    }
+
     /// The file that is being written.
     pub(crate) fn trace_path(&self) -> Option<PathBuf> {
         self.lock().writer.path().map(std::path::Path::to_owned)

@@ -7,11 +7,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use async_trait::async_trait;
 use floe_command::{CommandError, NetworkAccess, Pass};
-use floe_environment::MessageSink;
 use floe_network::{
     GrantError, HostGrants, ObserveNetwork, Proxy, ProxyOptions, Refusal, SystemResolver,
 };
-use floe_protocol::{EventMsg, OmniMessage};
 use floe_sandbox::{Network, Sandbox, Tier};
 use tokio::sync::OnceCell;
 
@@ -243,10 +241,7 @@ impl Refusals {
 
     fn warn(&self, code: &str, message: String) {
         if let Some(queue) = self.queue.upgrade() {
-            queue.emit(OmniMessage::event(EventMsg::Warning {
-                code: code.to_owned(),
-                message,
-            }));
+            queue.warn(code, message);
         }
     }
 

@@ -150,31 +150,31 @@ impl Services {
 
 impl HostsFactory for Services {
     fn hosts(&self, call: &CallSite) -> Arc<Hosts> {
-        if call.capabilities.contains(Capability::Commands) {
+        let has = |capability| call.capabilities.contains(capability);
+        if has(Capability::Commands) {
             self.folders_made.call_once(|| self.folders.create());
             self.network.refusals().begin(&call.tool_call_id);
         }
-        if call.capabilities.contains(Capability::SessionState) {
-            return Arc::new(Hosts {
-                session_state: Arc::new(self.todos.for_call(call.mode)),
-                ..Hosts::clone(&self.hosts)
-            });
+        let shared = match has(Capability::Edits) {
+            true => &self.editing,
+            false => &self.hosts,
+        };
+        let own_reach = has(Capability::Commands)
+            && (call.workspace != WorkspaceMode::WorkspaceWrite || !call.widening.is_empty());
+        let own_state = has(Capability::SessionState);
+        if !own_reach && !own_state {
+            return Arc::clone(shared);
         }
-        if call.capabilities.contains(Capability::Edits) {
-            return Arc::clone(&self.editing);
+        // A tool may have several of these: none may cost it the narrower reach of another.
+        let mut own = Hosts::clone(shared);
+        if own_reach {
+            let widening = call.widening.clone();
+            own.commands = Arc::new(self.confined.for_call(call.workspace, widening));
         }
-        let own_reach =
-            call.workspace != WorkspaceMode::WorkspaceWrite || !call.widening.is_empty();
-        if !own_reach {
-            return Arc::clone(&self.hosts);
+        if own_state {
+            own.session_state = Arc::new(self.todos.for_call(call.mode));
         }
-        let commands = self
-            .confined
-            .for_call(call.workspace, call.widening.clone());
-        Arc::new(Hosts {
-            commands: Arc::new(commands),
-            ..Hosts::clone(&self.hosts)
-        })
+        Arc::new(own)
     }
 
     fn widening<'a>(
@@ -235,20 +235,11 @@ fn canonical(path: &Path) -> PathBuf {
 /// Tells of commands as events of the Session. Holds the queue weakly: commands may outlive the Session by a moment.
 struct CommandEvents(Weak<MessageQueue>);
 
-impl CommandEvents {
-    fn warn(&self, code: &str, message: String) {
-        if let Some(queue) = self.0.upgrade() {
-            queue.emit(OmniMessage::event(EventMsg::Warning {
-                code: code.to_owned(),
-                message,
-            }));
-        }
-    }
-}
-
 impl Observe for CommandEvents {
     fn warning(&self, code: &'static str, message: &str) {
-        self.warn(code, message.to_owned());
+        if let Some(queue) = self.0.upgrade() {
+            queue.warn(code, message.to_owned());
+        }
     }
 
     fn ended(&self, command: EndedCommand) {
@@ -263,20 +254,20 @@ impl Observe for CommandEvents {
 #[cfg(test)]
 mod tests {
     use floe_environment::Secrets;
-    use floe_protocol::{AgentId, Home, SessionId};
+    use floe_protocol::{AgentId, Home, Mode, SessionId};
     use floe_trace::TraceWriter;
+    use tokio_util::sync::CancellationToken;
 
     use super::*;
     use crate::observer::Unobserved;
 
-    #[tokio::test]
-    async fn what_no_command_may_read_no_tool_reads_either() {
-        let folder = tempfile::tempdir().unwrap();
-        std::fs::create_dir(folder.path().join("project")).unwrap();
-        std::fs::write(folder.path().join("project/.env"), "KEY=1").unwrap();
-        std::fs::write(folder.path().join("project/main.rs"), "fn").unwrap();
-        let workspace = Workspace::open(&folder.path().join("project")).unwrap();
-        let home = Home::new(folder.path().join("home"));
+    /// The services of a Session in `folder`.
+    fn services(folder: &Path) -> Services {
+        std::fs::create_dir(folder.join("project")).unwrap();
+        std::fs::write(folder.join("project/.env"), "KEY=1").unwrap();
+        std::fs::write(folder.join("project/main.rs"), "fn").unwrap();
+        let workspace = Workspace::open(&folder.join("project")).unwrap();
+        let home = Home::new(folder.join("home"));
         let session = SessionId::generate();
         let writer = TraceWriter::create(&home, &AgentId::default(), &session);
         let queue = Arc::new(MessageQueue::new(
@@ -295,8 +286,41 @@ mod tests {
             outputs: Outputs::new(home.outputs(&session), Secrets::default()),
         };
         let folders = Folders::new(&home, &session);
-        let services = Services::new(&workspace, folders, options, &queue).unwrap();
-        let reader = &services.hosts.workspace;
+        Services::new(&workspace, folders, options, &queue).unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_tool_that_edits_and_keeps_a_list_has_the_narrower_commands_of_its_call_too() {
+        let folder = tempfile::tempdir().unwrap();
+        let services = services(folder.path());
+        let call = |workspace| CallSite {
+            tool_call_id: "1".into(),
+            tool: "all".into(),
+            capabilities: [
+                Capability::Commands,
+                Capability::Edits,
+                Capability::SessionState,
+            ]
+            .into_iter()
+            .collect(),
+            mode: Mode::Build,
+            workspace,
+            widening: Widening::default(),
+            cancel: CancellationToken::new(),
+        };
+        let narrow = services.hosts(&call(WorkspaceMode::ReadOnly));
+        assert!(!Arc::ptr_eq(&narrow.commands, &services.hosts.commands));
+        assert!(Arc::ptr_eq(&narrow.workspace, &services.editing.workspace));
+        let session_state = &services.hosts.session_state;
+        assert!(!Arc::ptr_eq(&narrow.session_state, session_state));
+        let wide = services.hosts(&call(WorkspaceMode::WorkspaceWrite));
+        assert!(Arc::ptr_eq(&wide.commands, &services.hosts.commands));
+    }
+
+    #[tokio::test]
+    async fn what_no_command_may_read_no_tool_reads_either() {
+        let folder = tempfile::tempdir().unwrap();
+        let reader = Arc::clone(&services(folder.path()).hosts.workspace);
         let error = reader.read_range(".env", 0, 9).await.unwrap_err();
         assert_eq!(error.code, "denied");
         assert!(reader.read_range("main.rs", 0, 9).await.is_ok());
