@@ -16,6 +16,7 @@ CARGO_DENY := $(PROGRAMS)/cargo-deny-0.20.2/bin/cargo-deny
 CARGO_COMPONENT := $(PROGRAMS)/cargo-component-0.21.1/bin/cargo-component
 CARGO_FUZZ := $(PROGRAMS)/cargo-fuzz-0.13.1/bin/cargo-fuzz
 COMPONENTIZE_PY := $(PROGRAMS)/componentize-py-0.25.1/bin/componentize-py
+MCP_CLIENTS := $(PROGRAMS)/mcp-clients-2.3.0-2.12.0
 
 # Every folder of plugins/ with a Cargo.toml is a tool that the binary embeds, but the SDK, what editors share and the tests of the contract.
 FOLDERS := $(filter-out sdk editing contract,$(patsubst plugins/%/Cargo.toml,%,$(wildcard plugins/*/Cargo.toml)))
@@ -36,7 +37,7 @@ GUESTS := plugins plugins/contract tests/guests
 
 say = @printf 'make: %s\n' "$(1)"
 
-.PHONY: help setup components guests bubblewrap build run test test-contract lint fix bench install advisories fuzz clean force
+.PHONY: help setup components guests bubblewrap build run test test-contract test-mcp lint fix bench install advisories fuzz clean force
 
 help: ## Lists the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -85,6 +86,10 @@ test-contract: build $(CARGO_COMPONENT) $(COMPONENTIZE_PY) ## Builds a tool with
 	@$(FLOE) precompile --out target/contract/components target/contract/*.wasm
 	$(call say,test: contract)
 	@cargo test --quiet $(WORKSPACE) --test contract -- --ignored
+
+test-mcp: build $(MCP_CLIENTS)/complete ## Lets the Python SDK of the Model Context Protocol and its Inspector use floe mcp.
+	$(call say,test: clients of the Model Context Protocol)
+	@MCP_CLIENTS=$(MCP_CLIENTS) cargo test --quiet $(WORKSPACE) --test mcp_clients -- --ignored
 
 lint: build $(CARGO_DENY) ## Checks formatting, lints, documentation, licences and sources.
 	$(call say,lint: the lock file and formatting)
@@ -141,3 +146,7 @@ $(PROGRAMS)/cargo-%:
 $(COMPONENTIZE_PY):
 	$(call say,installing componentize-py once)
 	@plugins/contract/install-componentize-py "$(patsubst %/bin,%,$(@D))" 0.25.1
+
+$(MCP_CLIENTS)/complete:
+	$(call say,installing clients of the Model Context Protocol once)
+	@tests/mcp-clients/install $(@D) 2.3.0 2.12.0
