@@ -108,6 +108,14 @@ pub enum WorkspaceError {
         /// Bytes.
         limit: u64,
     },
+    /// As many walks are under way as there may be.
+    #[error("\"{path}\" cannot be walked now: {limit} walks are under way already.")]
+    Busy {
+        /// Relative to the Workspace.
+        path: String,
+        /// How many there may be.
+        limit: usize,
+    },
     /// A directory holds more names than a walk looks at.
     #[error("\"{path}\" has more than {limit} entries; only {limit} of them were looked at.")]
     TooMany {
@@ -168,7 +176,7 @@ impl WorkspaceError {
             WorkspaceError::NotDirectory { .. } => "not-directory",
             WorkspaceError::SpecialFile { .. } => "not-a-file",
             WorkspaceError::TooLarge { .. } | WorkspaceError::TooMuch { .. } => "too-large",
-            WorkspaceError::TooMany { .. } => "too-many",
+            WorkspaceError::TooMany { .. } | WorkspaceError::Busy { .. } => "too-many",
             WorkspaceError::TooDeep { .. } => "too-deep",
             WorkspaceError::Glob { .. } => "invalid",
             WorkspaceError::TooManyLinks { .. }
@@ -196,6 +204,7 @@ impl WorkspaceError {
             | WorkspaceError::TooLarge { path, .. }
             | WorkspaceError::TooMuch { path, .. }
             | WorkspaceError::TooMany { path, .. }
+            | WorkspaceError::Busy { path, .. }
             | WorkspaceError::TooDeep { path }
             | WorkspaceError::TooManyLinks { path }
             | WorkspaceError::NameTooLong { path }
@@ -223,10 +232,11 @@ impl WorkspaceError {
     pub fn is_retryable(&self) -> bool {
         matches!(
             self,
-            WorkspaceError::Io {
-                errno: Errno::AGAIN | Errno::INTR | Errno::MFILE | Errno::NFILE,
-                ..
-            }
+            WorkspaceError::Busy { .. }
+                | WorkspaceError::Io {
+                    errno: Errno::AGAIN | Errno::INTR | Errno::MFILE | Errno::NFILE,
+                    ..
+                }
         )
     }
 

@@ -3,6 +3,7 @@
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 use std::sync::OnceLock;
+use std::sync::atomic::AtomicUsize;
 
 use rustix::fs::{self, CWD, Mode, OFlags};
 use rustix::io::Errno;
@@ -19,6 +20,8 @@ pub const GUEST_ROOT: &str = "/workspace";
 pub(crate) struct Root {
     pub(crate) directory: OwnedFd,
     pub(crate) canonical_path: PathBuf,
+    /// Walks under way.
+    pub(crate) walks: AtomicUsize,
 }
 
 /// A further folder that tools may read under a prefix of its own.

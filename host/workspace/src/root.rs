@@ -2,6 +2,7 @@
 
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, OnceLock};
 
 use rustix::fs::{self, AtFlags, CWD, FileType, Mode, OFlags};
@@ -56,6 +57,7 @@ impl Workspace {
             root: Arc::new(Root {
                 directory,
                 canonical_path,
+                walks: AtomicUsize::new(0),
             }),
             mounts: Vec::new(),
             hidden: None,

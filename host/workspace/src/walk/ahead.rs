@@ -1,9 +1,10 @@
-//! A walk under way: a thread of its own goes ahead of the reader by a few portions, and stops when nobody reads any more.
+//! A walk under way: a thread of its own goes ahead of the reader by a few portions, and stops when nobody reads any more. How many walks
+//! there are, and what each holds ahead, is bounded: who opens walks may be a tool that means to fill the host's memory.
 
 use std::fs::File;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
 use rustix::io::Errno;
@@ -15,6 +16,10 @@ use crate::{Entry, FileBatch, FileSlice, Kind, MAX_READ, OpenedFile, Workspace, 
 
 /// So many portions are ready before the reader asks.
 const AHEAD: usize = 4;
+/// So many bytes of contents are ready before the reader asks, or one portion that is larger.
+const BYTES_AHEAD: usize = 4 * 1024 * 1024;
+/// Walks of one Workspace under way at once.
+const MOST_WALKS: usize = 16;
 /// The smallest portion of contents, in bytes.
 const SMALLEST_BATCH: usize = 4096;
 
@@ -36,6 +41,10 @@ struct Plan {
     selection: Selection,
     /// Nobody reads any more.
     abandoned: AtomicBool,
+    /// Bytes of contents that nobody has received yet.
+    bytes_ahead: Mutex<usize>,
+    /// Some of them were received, or nobody reads any more.
+    received: Condvar,
 }
 
 #[derive(Debug)]
@@ -43,6 +52,26 @@ struct Thread {
     portions: Receiver<Portion>,
     handle: JoinHandle<()>,
     form: Form,
+    _seat: Seat,
+}
+
+/// One of the walks that may be under way.
+#[derive(Debug)]
+struct Seat(Workspace);
+
+impl Seat {
+    fn take(workspace: &Workspace) -> Option<Seat> {
+        let taken = |count: usize| (count < MOST_WALKS).then_some(count + 1);
+        let walks = &workspace.root.walks;
+        let seat = walks.fetch_update(Ordering::Relaxed, Ordering::Relaxed, taken);
+        seat.is_ok().then(|| Seat(workspace.clone()))
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        self.0.root.walks.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 /// What a walk hands over, decided by the first question.
@@ -66,6 +95,8 @@ impl Walk {
                 options,
                 selection,
                 abandoned: AtomicBool::new(false),
+                bytes_ahead: Mutex::default(),
+                received: Condvar::new(),
             }),
             left: Vec::new(),
             thread: None,
@@ -125,19 +156,40 @@ impl Walk {
         }
         match thread.portions.recv() {
             Ok(Portion::End) => {
-                self.is_over = true;
+                self.end();
                 Ok(Portion::End)
             }
-            Ok(portion) => Ok(portion),
+            Ok(portion) => {
+                self.plan.took(portion.bytes());
+                Ok(portion)
+            }
             // It ended without the last word.
             Err(_) => {
-                self.is_over = true;
+                self.end();
                 Err(self.failed(Errno::IO))
             }
         }
     }
 
+    /// Stops the thread where it still goes on, and gives up its seat.
+    fn end(&mut self) {
+        self.is_over = true;
+        self.plan.abandon();
+        if let Some(Thread {
+            portions, handle, ..
+        }) = self.thread.take()
+        {
+            // Wakes it where it waits for a reader.
+            drop(portions);
+            let _ = handle.join();
+        }
+    }
+
     fn start(&self, form: Form) -> Result<Thread, WorkspaceError> {
+        let seat = Seat::take(&self.plan.workspace).ok_or_else(|| WorkspaceError::Busy {
+            path: self.plan.start.clone(),
+            limit: MOST_WALKS,
+        })?;
         let (send, portions) = sync_channel(AHEAD);
         let plan = Arc::clone(&self.plan);
         let handle = std::thread::Builder::new()
@@ -148,6 +200,7 @@ impl Walk {
             portions,
             handle,
             form,
+            _seat: seat,
         })
     }
 
@@ -158,19 +211,43 @@ impl Walk {
 
 impl Drop for Walk {
     fn drop(&mut self) {
-        self.plan.abandoned.store(true, Ordering::Relaxed);
-        if let Some(Thread {
-            portions, handle, ..
-        }) = self.thread.take()
-        {
-            // Wakes it where it waits for a reader.
-            drop(portions);
-            let _ = handle.join();
-        }
+        self.end();
     }
 }
 
 impl Plan {
+    fn bytes_ahead(&self) -> MutexGuard<'_, usize> {
+        self.bytes_ahead
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn abandon(&self) {
+        let _bytes = self.bytes_ahead();
+        self.abandoned.store(true, Ordering::Relaxed);
+        self.received.notify_all();
+    }
+
+    /// The reader has these.
+    fn took(&self, bytes: usize) {
+        *self.bytes_ahead() -= bytes;
+        self.received.notify_all();
+    }
+
+    /// Waits until there is room for a portion, and hands it over; `None` where nobody reads any more.
+    fn hand_over(&self, portion: Portion, send: &SyncSender<Portion>) -> Option<()> {
+        let bytes = portion.bytes();
+        let is_full =
+            |ahead: &mut usize| *ahead > 0 && *ahead + bytes > BYTES_AHEAD && !self.is_abandoned();
+        let ahead = self.received.wait_while(self.bytes_ahead(), is_full);
+        *ahead.unwrap_or_else(PoisonError::into_inner) += bytes;
+        send.send(portion).ok()
+    }
+
+    fn is_abandoned(&self) -> bool {
+        self.abandoned.load(Ordering::Relaxed)
+    }
+
     fn carry_out(&self, form: Form, send: &SyncSender<Portion>) {
         let done = match form {
             Form::Entries => self.entries(send),
@@ -205,7 +282,7 @@ impl Plan {
             // It was there when the walk was opened.
             Err(_) => {}
         }
-        if self.abandoned.load(Ordering::Relaxed) {
+        if self.is_abandoned() {
             return None;
         }
         if !entries.is_empty() {
@@ -233,7 +310,7 @@ impl Plan {
                         Ok(found) => batch.add_special(&visit, &found),
                         Err(error) => batch.fail(error.path().to_owned(), error),
                     }
-                    batch.send_if_full(send)?;
+                    batch.send_if_full(self, send)?;
                 }
             }
             Err(WorkspaceError::NotDirectory { .. }) => {
@@ -242,10 +319,10 @@ impl Plan {
             }
             Err(error) => batch.fail(self.start.clone(), error),
         }
-        if self.abandoned.load(Ordering::Relaxed) {
+        if self.is_abandoned() {
             return None;
         }
-        batch.send(send)
+        batch.send(self, send)
     }
 
     fn visit(&self) -> Result<Visit<'_>, WorkspaceError> {
@@ -259,7 +336,7 @@ impl Plan {
     }
 
     fn advance(&self, visit: &mut Visit<'_>) -> Option<Result<Found, WorkspaceError>> {
-        if self.abandoned.load(Ordering::Relaxed) {
+        if self.is_abandoned() {
             return None;
         }
         visit.advance()
@@ -292,7 +369,7 @@ impl Plan {
             return Some(());
         }
         if !batch.has_room(file.size) {
-            batch.send(send)?;
+            batch.send(self, send)?;
         }
         batch.read(shown, &file, &self.selection);
         Some(())
@@ -361,19 +438,19 @@ impl Filling {
         }
     }
 
-    fn send_if_full(&mut self, send: &SyncSender<Portion>) -> Option<()> {
+    fn send_if_full(&mut self, plan: &Plan, send: &SyncSender<Portion>) -> Option<()> {
         const MOST_FILES: usize = 4096;
         if self.batch.data.len() >= self.size || self.batch.files.len() >= MOST_FILES {
-            return self.send(send);
+            return self.send(plan, send);
         }
         Some(())
     }
 
-    fn send(&mut self, send: &SyncSender<Portion>) -> Option<()> {
+    fn send(&mut self, plan: &Plan, send: &SyncSender<Portion>) -> Option<()> {
         if self.batch.files.is_empty() {
             return Some(());
         }
-        send.send(Portion::Files(std::mem::take(&mut self.batch)))
-            .ok()
+        let batch = std::mem::take(&mut self.batch);
+        plan.hand_over(Portion::Files(batch), send)
     }
 }

@@ -11,8 +11,9 @@ use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use rustix::fs::{FileType, Mode, OFlags, fstat, openat};
 
-/// Longer ignore files are read up to here.
-const LONGEST: u64 = 1024 * 1024;
+/// So many bytes of ignore files are in force at once, from the tree's root down to a folder; what is longer is read up to there. Rules take time
+/// and memory that a tree must not be able to ask for without end.
+const MOST: u64 = 1024 * 1024;
 
 /// The rules in force in one folder.
 #[derive(Debug, Default)]
@@ -26,6 +27,8 @@ pub(super) struct Rules {
     exclude: Option<Gitignore>,
     /// A repository starts here.
     is_repository: bool,
+    /// Bytes of the files of these and the rules above.
+    bytes: u64,
 }
 
 impl Rules {
@@ -40,13 +43,19 @@ impl Rules {
         if !(own || git || is_repository) {
             return Rc::clone(above);
         }
-        let read = |name: &str| rules(folder, name, path);
+        let mut bytes = above.bytes;
+        let mut read = |name: &str| {
+            let contents = contents(folder, name, MOST - bytes)?;
+            bytes += contents.len() as u64;
+            rules(&contents, path)
+        };
         Rc::new(Rules {
             above: Some(Rc::clone(above)),
             own: own.then(|| read(".ignore")).flatten(),
             git: git.then(|| read(".gitignore")).flatten(),
             exclude: is_repository.then(|| read(".git/info/exclude")).flatten(),
             is_repository,
+            bytes,
         })
     }
 
@@ -80,8 +89,8 @@ impl Rules {
     }
 }
 
-/// Reads one ignore file; what cannot be read or understood rules nothing out.
-fn rules(folder: BorrowedFd<'_>, name: &str, path: &Path) -> Option<Gitignore> {
+/// The whole lines among the first bytes, `most` of them, of one ignore file.
+fn contents(folder: BorrowedFd<'_>, name: &str, most: u64) -> Option<Vec<u8>> {
     let file = openat(
         folder,
         name,
@@ -95,10 +104,20 @@ fn rules(folder: BorrowedFd<'_>, name: &str, path: &Path) -> Option<Gitignore> {
     }
     let mut contents = Vec::new();
     File::from(file)
-        .take(LONGEST)
+        .take(most)
         .read_to_end(&mut contents)
         .ok()?;
-    let contents = String::from_utf8_lossy(&contents);
+    if u64::try_from(stat.st_size).is_ok_and(|size| size > most) {
+        // Half a rule may rule out everything.
+        let whole = contents.iter().rposition(|byte| *byte == b'\n');
+        contents.truncate(whole.unwrap_or(0));
+    }
+    Some(contents)
+}
+
+/// The rules of one ignore file in a folder; what cannot be understood rules nothing out.
+fn rules(contents: &[u8], path: &Path) -> Option<Gitignore> {
+    let contents = String::from_utf8_lossy(contents);
     let mut builder = GitignoreBuilder::new(absolute(path));
     for line in contents.trim_start_matches('\u{feff}').lines() {
         let _ = builder.add_line(None, line);

@@ -77,5 +77,15 @@ enum Portion {
     End,
 }
 
+impl Portion {
+    /// Bytes of contents.
+    fn bytes(&self) -> usize {
+        match self {
+            Portion::Files(batch) => batch.data.len(),
+            Portion::Entries(_) | Portion::End => 0,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests;

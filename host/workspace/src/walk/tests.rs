@@ -369,3 +369,79 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn walks_under_way_are_few_and_what_they_hold_ahead_is_little() {
+    let fixture = Fixture::new();
+    for number in 0..40 {
+        fixture.write(&format!("{number:02}"), "x".repeat(1024 * 1024));
+    }
+    let mut walks = Vec::new();
+    let error = loop {
+        let mut walk = fixture.workspace.walk(everything()).unwrap();
+        // Only a walk that was asked for something is under way.
+        match walk.next_files(1024 * 1024) {
+            Ok(batch) => assert_eq!(batch.files.len(), 1),
+            Err(error) => break error,
+        }
+        walks.push(walk);
+        assert!(walks.len() < 100);
+    };
+    assert_eq!((error.code(), error.is_retryable()), ("too-many", true));
+    // One that is given up makes room, and so does one that is over.
+    let mut last = walks.pop().unwrap();
+    let rest: usize = std::iter::from_fn(|| {
+        let batch = last.next_files(1).unwrap();
+        (!batch.files.is_empty()).then_some(batch.data.len())
+    })
+    .sum();
+    assert_eq!(rest, 39 * 1024 * 1024);
+    let options = everything();
+    let mut another = fixture.workspace.walk(options.clone()).unwrap();
+    assert!(another.next_entries(1).is_ok());
+    assert!(
+        fixture
+            .workspace
+            .walk(options.clone())
+            .unwrap()
+            .next_entries(1)
+            .is_err()
+    );
+    drop(walks);
+    assert!(
+        fixture
+            .workspace
+            .walk(options)
+            .unwrap()
+            .next_entries(1)
+            .is_ok()
+    );
+}
+
+#[test]
+fn ignore_files_rule_together_only_so_much_and_never_by_half_a_line() {
+    let fixture = Fixture::new();
+    // Every folder of a way brings a file of its own, and the last line of the first is cut behind its star.
+    let rules = |last: &str| {
+        let mut text = "#2345678\n".repeat(1024 * 1024 / 9);
+        text.truncate(1024 * 1024 - 2);
+        text.truncate(text.rfind('\n').unwrap() + 1);
+        let gap = 1024 * 1024 - 1 - text.len();
+        text + &"x".repeat(gap - 1) + "\n" + last
+    };
+    fixture.write(".gitignore", rules("*.o\n"));
+    fixture.write("a/.gitignore", "bcd\n");
+    fixture.write("a/bcd", "");
+    fixture.write("a/c.o", "");
+    let below = |root: &str| {
+        let options = WalkOptions {
+            root: root.into(),
+            ..everything()
+        };
+        paths(&fixture.workspace, options)
+    };
+    // The rules of `a` come behind a whole mebibyte of those above.
+    assert_eq!(below("a"), ["a/.gitignore", "a/bcd", "a/c.o"]);
+    fixture.write(".gitignore", "*.o\n");
+    assert_eq!(below("a"), ["a/.gitignore"]);
+}
