@@ -118,6 +118,15 @@ fn where_the_client_cannot_ask_the_call_is_denied_with_the_way_to_allow_it() {
         client.close();
     }
     assert!(!place.workspace().join("made").exists());
+    let mut client = Client::start(&place, &[]);
+    let widen =
+        json!({"reason": "to read it", "read": [place.home().parent().unwrap().join("person")]});
+    let result = client.call("exec_command", json!({"cmd": "touch made", "widen": widen}));
+    assert_eq!(text(&result), "Tool call denied by user.");
+    let remark = result["content"][1]["text"].as_str().unwrap();
+    assert!(remark.contains("--allow-read"), "{remark}");
+    client.close();
+    assert!(!place.workspace().join("made").exists());
 }
 
 /// What a request of the revision without a handshake carries.
