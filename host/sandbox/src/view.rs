@@ -332,6 +332,8 @@ impl Composer<'_> {
     }
 
     fn bind(&mut self, source: &Path, target: &Path, access: Access) {
+        // Links on the way are followed now and never again: see `open_shown`.
+        let source = source.canonicalize().unwrap_or_else(|_| source.to_owned());
         self.entries.push(Entry::Bind {
             source: source.into(),
             target: target.into(),

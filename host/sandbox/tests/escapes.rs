@@ -101,6 +101,60 @@ fn what_lies_in_a_folder_that_a_session_cannot_look_into_at_its_start_stays_prot
     }
 }
 
+/// A filter that looks at one of two calls that do the same looks at none.
+#[test]
+fn no_socket_of_another_family_is_made_in_pairs_and_no_snapshot_taken() {
+    let session = Session::new();
+    let script = r#"python3 - <<'END'
+import ctypes, errno, os
+kernel = ctypes.CDLL(None, use_errno=True)
+pair = (ctypes.c_int * 2)()
+def refusal(result):
+    return "made" if result == 0 else errno.errorcode[ctypes.get_errno()]
+print(refusal(kernel.socketpair(1, 1, 0, pair)))
+for family in [17, 30, 38, 40]:
+    print(refusal(kernel.socketpair(family, 5, 0, pair)))
+here = os.open(".", os.O_RDONLY)
+for request in [0x50009401, 0x50009417]:
+    print(refusal(kernel.ioctl(here, ctypes.c_ulong(request), bytes(4096))))
+END"#;
+    let expected: String = std::iter::once("made\n").chain(["EPERM\n"; 6]).collect();
+    assert_eq!(session.ok(script), expected);
+}
+
+/// What the view shows by its path lies where a command may write, for as long as a person allows it: a link that it leaves
+/// on the way would show later commands what that leads to.
+#[test]
+fn a_link_on_the_way_to_what_is_shown_leads_nobody_elsewhere() {
+    let session = Session::with(|workspace, options| {
+        let outside = workspace.with_file_name("outside");
+        fs::create_dir_all(outside.join("data/tools/bin")).unwrap();
+        fs::create_dir_all(outside.join("data/tools/share")).unwrap();
+        fs::create_dir_all(outside.join("person/bin")).unwrap();
+        fs::create_dir_all(outside.join("person/share")).unwrap();
+        fs::write(outside.join("person/share/token"), "the secret").unwrap();
+        options.search_path = format!("{}/data/tools/bin:/usr/bin:/bin", outside.display()).into();
+    });
+    let data = session.outside.join("data");
+    session.ok("true");
+    let mut widened = session.command(&format!(
+        "mv {0}/tools {0}/away && ln -s {1}/person {0}/tools",
+        data.display(),
+        session.outside.display()
+    ));
+    widened.widening = session
+        .sandbox
+        .widening(&[], &[data.display().to_string()])
+        .unwrap();
+    let child = session.sandbox.spawn(&widened).unwrap();
+    Running::new(child).finish();
+    let said = attempt(
+        &session,
+        &format!("cat {}/tools/share/token", data.display()),
+    );
+    assert!(!said.contains("the secret"), "{said}");
+}
+
 /// Gives the test, and whoever removes its folders, the right to look everywhere.
 fn reset(folder: &Path) {
     fs::set_permissions(folder, Permissions::from_mode(0o755)).unwrap();

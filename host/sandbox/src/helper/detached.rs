@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use rustix::fs::FileType;
+use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, openat2};
 use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, MoveMountFlags, OpenTreeFlags};
 
 /// What commands may only read.
@@ -23,6 +23,16 @@ pub(super) const READ_ONLY: MountAttrFlags = MountAttrFlags::MOUNT_ATTR_RDONLY;
 pub(super) enum Depth {
     Top,
     Recursive,
+}
+
+/// Opens what a view shows, by its path without links.
+///
+/// The path had none when the view was composed. One that is there now was put there since, perhaps by a command in a folder
+/// that a person allowed it to write to, and could lead anywhere.
+pub(super) fn open_shown(path: &Path) -> rustix::io::Result<OwnedFd> {
+    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+    rustix::io::retry_on_intr(|| openat2(CWD, path, flags, Mode::empty(), resolve))
 }
 
 /// A detached clone of `path` with all that is mounted below it.

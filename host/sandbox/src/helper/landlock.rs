@@ -18,7 +18,7 @@ use landlock::{
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
-use super::detached::is_folder;
+use super::detached::{is_folder, open_shown};
 use super::{failed, last_errno, stands};
 use crate::error::SandboxError;
 use crate::layer::{Layer, LayerName};
@@ -94,7 +94,13 @@ pub(super) fn open_alone(
 }
 
 fn open_all(paths: &[Bytes]) -> Result<Vec<OwnedFd>, SandboxError> {
-    paths.iter().map(|path| open(path.as_path())).collect()
+    let open = |path: &Bytes| {
+        open_shown(path.as_path()).map_err(failed(
+            LayerName::Landlock,
+            format!("open({})", path.to_text()),
+        ))
+    };
+    paths.iter().map(open).collect()
 }
 
 fn open(path: &Path) -> Result<OwnedFd, SandboxError> {

@@ -12,7 +12,8 @@ use rustix::io::Errno;
 use rustix::mount::{MountAttrFlags, MountPropagationFlags, UnmountFlags};
 
 use super::detached::{
-    Depth, READ, READ_ONLY, WRITE, attach, clone_tree, is_folder, memory, new_mount, set_attributes,
+    Depth, READ, READ_ONLY, WRITE, attach, clone_tree, is_folder, memory, new_mount, open_shown,
+    set_attributes,
 };
 use super::limits::ProcessCap;
 use super::{failed, identities, proc, protect, stands};
@@ -59,13 +60,20 @@ pub(super) fn build(plan: &Confined) -> Result<View, SandboxError> {
 
 /// A detached clone of what an entry takes from the host, already as restricted as the command will see it.
 fn clone_source(entry: &Entry) -> Result<Option<OwnedFd>, SandboxError> {
-    let (path, access, what) = match entry {
-        Entry::Bind { source, access, .. } => (source.as_path(), access, source.to_text()),
-        Entry::Workspace { access } => (Path::new("."), access, "the Workspace".to_owned()),
+    let (access, what) = match entry {
+        Entry::Bind { source, access, .. } => (access, source.to_text()),
+        Entry::Workspace { access } => (access, "the Workspace".to_owned()),
         _ => return Ok(None),
     };
     let failure = |call: &str| failed(LayerName::Mounts, format!("{call}({what})"));
-    let clone = clone_tree(CWD, path).map_err(failure("open_tree"))?;
+    let clone = match entry {
+        Entry::Bind { source, .. } => {
+            let shown = open_shown(source.as_path()).map_err(failure("open"))?;
+            clone_tree(&shown, "")
+        }
+        _ => clone_tree(CWD, "."),
+    };
+    let clone = clone.map_err(failure("open_tree"))?;
     let attributes = match access {
         Access::Read => READ,
         Access::Write => WRITE,

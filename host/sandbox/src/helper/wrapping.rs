@@ -17,6 +17,7 @@ use rustix::io::{Errno, FdFlags};
 use rustix::process::{Pid, Resource, Rlimit, Signal, WaitOptions, getrlimit, setrlimit};
 use rustix::thread::{LinkNameSpaceType, clear_ambient_capability_set, move_into_link_name_space};
 
+use super::detached::open_shown;
 use super::inside::{PROCESSES_CAPPED, Proceed};
 use super::limits::{self, ProcessCap};
 use super::{capabilities, close_control, failed, last_errno, namespaces, protect};
@@ -283,13 +284,20 @@ impl Composer<'_> {
                 Some(workspace) => rustix::io::fcntl_dupfd_cloexec(workspace, 0),
                 None => Err(Errno::BADF),
             },
+            Word::Shown(path) => open_shown(path.as_path()),
             Word::Nothing => {
                 let flags = OFlags::RDONLY | OFlags::CLOEXEC;
                 rustix::fs::open("/dev/null", flags, Mode::empty())
             }
             Word::Script => self.script.take().ok_or(Errno::BADF),
         };
-        let opened = opened.map_err(failed(LayerName::Mounts, "open what bwrap is to show"))?;
+        let opened = opened.map_err(|errno| {
+            let what = match word {
+                Word::Shown(path) => path.to_text(),
+                _ => "what bwrap is to show".to_owned(),
+            };
+            failed(LayerName::Mounts, format!("open({what})"))(errno)
+        })?;
         let number = opened.as_raw_fd().to_string().into_bytes();
         self.named.push(opened);
         Ok(number)

@@ -56,6 +56,8 @@ pub(crate) enum Word {
     Text(Bytes),
     /// The number of a descriptor that leads to the Workspace.
     Workspace,
+    /// The number of a descriptor that leads to this path of the host, if there is no link in it.
+    Shown(Bytes),
     /// The number of a descriptor with nothing to read.
     Nothing,
     /// The number of a descriptor with the script.

@@ -1,8 +1,8 @@
 //! The view of a command in bubblewrap's words.
 //!
 //! Nothing is left to bubblewrap's defaults: with them a host that is root would keep its capabilities, could write to
-//! `/proc/sys`, and would go on without a user namespace where it may not make one. The Workspace is named by descriptor, so
-//! that a path which comes to lead elsewhere ends the start instead of the confinement. What is protected in it is not told
+//! `/proc/sys`, and would go on without a user namespace where it may not make one. The Workspace and all that is shown of the
+//! machine are named by descriptor, so that a path which comes to lead elsewhere ends the start instead of the confinement. What is protected in it is not told
 //! at all: bubblewrap makes what a mount needs where it is missing, by a path on which a running command may put a link
 //! that leads out at any time. This translates and nothing else: what is where on the machine it asks.
 
@@ -107,7 +107,11 @@ impl Translator<'_> {
                 source,
                 target,
                 access,
-            } => self.tell_two(bind(*access), source, target),
+            } => self.options.push(Told(vec![
+                text(bind(*access)),
+                Word::Shown(source.clone()),
+                Word::Text(target.clone()),
+            ])),
             Entry::Mask { target } => {
                 let hidden = origin(before, target.as_path());
                 if let Some(kind) = hidden.and_then(|path| self.ask.on_host(&path)) {
@@ -162,13 +166,9 @@ impl Translator<'_> {
     /// been held since, so that no command can have put anything else in its way.
     fn workspace(&mut self, access: Access, place: Bytes) {
         let (plan, ask) = (self.plan, self.ask);
-        let option = match access {
-            Access::Read => "--ro-bind-fd",
-            Access::Write => "--bind-fd",
-        };
         let target = Word::Text(place.clone());
         self.options
-            .push(Told(vec![text(option), Word::Workspace, target]));
+            .push(Told(vec![text(bind(access)), Word::Workspace, target]));
         for path in plan.denied.iter().map(Bytes::as_path) {
             if let Some(kind) = ask.in_workspace(path) {
                 self.cover(kind, &place.as_path().join(path).into());
@@ -219,8 +219,8 @@ const SMALLEST: u64 = 4096;
 
 fn bind(access: Access) -> &'static str {
     match access {
-        Access::Read => "--ro-bind",
-        Access::Write => "--bind",
+        Access::Read => "--ro-bind-fd",
+        Access::Write => "--bind-fd",
     }
 }
 

@@ -63,6 +63,7 @@ fn shown(options: &[Told]) -> String {
     let word = |word: &Word| match word {
         Word::Text(text) => text.to_text(),
         Word::Workspace => "<workspace>".to_owned(),
+        Word::Shown(path) => format!("<{}>", path.to_text()),
         Word::Nothing => "<nothing>".to_owned(),
         Word::Script => "<script>".to_owned(),
     };
@@ -155,9 +156,9 @@ fn a_view_is_told_in_the_order_in_which_it_is_put_there() {
         .host(Kind::File, &["/proc/kcore"])
         .host(Kind::Folder, &["/etc/private", "/proc/sys", "/proc/scsi"]);
     expect_test::expect![[r#"
-        --ro-bind /usr /usr
+        --ro-bind-fd </usr> /usr
         --symlink usr/bin /bin
-        --ro-bind /etc /etc
+        --ro-bind-fd </etc> /etc
         --perms 0000 --ro-bind-data <nothing> /etc/shadow
         --perms 0555 --size 4096 --tmpfs /etc/private
         --remount-ro /etc/private
@@ -171,7 +172,7 @@ fn a_view_is_told_in_the_order_in_which_it_is_put_there() {
         --perms 0555 --size 4096 --tmpfs /proc/scsi
         --remount-ro /proc/scsi
         --perms 0755 --dir /run
-        --bind /sessions/1/tmp /tmp
+        --bind-fd </sessions/1/tmp> /tmp
         --perms 0755 --size 65536 --tmpfs /tmp/w"#]]
     .assert_eq(&view_of(&plan, &machine));
 }
@@ -251,10 +252,10 @@ fn a_mask_is_of_the_kind_of_what_the_view_shows_there_and_not_the_host() {
         &machine,
     );
     expect_test::expect![[r#"
-        --ro-bind /srv/tools /opt/tools
+        --ro-bind-fd </srv/tools> /opt/tools
         --perms 0555 --size 4096 --tmpfs /opt/tools/key
         --remount-ro /opt/tools/key
-        --ro-bind /srv/key /opt/tools/key
+        --ro-bind-fd </srv/key> /opt/tools/key
         --perms 0000 --ro-bind-data <nothing> /opt/tools/key
         --perms 0755 --size 65536 --tmpfs /opt/tools"#]]
     .assert_eq(&told);
