@@ -144,6 +144,10 @@ impl Survey {
         while let Some(folder) = waiting.pop() {
             let Ok(Some(opened)) = open_folder(workspace, &folder) else {
                 self.forget(&folder);
+                // Closed to the host by whoever owns it, who may open it again without a trace in the folder above.
+                if is_there(workspace, &folder) {
+                    self.folders.insert(folder, Seen::At(None));
+                }
                 continue;
             };
             let Ok(listing) = Listing::of(&opened, &mut budget) else {

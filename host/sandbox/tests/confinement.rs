@@ -627,7 +627,12 @@ fn a_workspace_that_may_not_be_entered_is_told_as_that() {
         fs::set_permissions(workspace, fs::Permissions::from_mode(0o000)).unwrap();
     });
     let error = session.try_spawn("true").unwrap_err();
-    assert_eq!(error.code(), "denied", "{error}");
+    // A host that is root looks into it all the same, and then its command, which has no such rights, may not enter.
+    let code = match rustix::process::geteuid().is_root() {
+        true => "denied",
+        false => "protection",
+    };
+    assert_eq!(error.code(), code, "{error}");
 }
 
 #[test]

@@ -374,6 +374,17 @@ fn what_a_command_leaves_for_others_to_obey_is_told_once() {
 }
 
 #[test]
+fn a_repository_in_a_folder_that_was_closed_is_told_when_the_folder_is_open_again() {
+    let session = Session::new();
+    session.ok("git init -q closed/sub; chmod 000 closed");
+    // A host that is root sees it at once.
+    let early = appeared(&session);
+    session.ok("chmod 700 closed");
+    let all: Vec<_> = early.into_iter().chain(appeared(&session)).collect();
+    assert_eq!(all, [Path::new("closed/sub/.git")]);
+}
+
+#[test]
 fn a_repository_that_a_command_makes_is_told_with_what_it_would_execute_and_again_when_that_grows()
 {
     let session = Session::new();

@@ -36,7 +36,7 @@ pub(super) fn lead_confined(
     rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)
         .map_err(host("prctl(PR_SET_DUMPABLE)"))?;
     let children = watch_children()?;
-    let mut watch = Watch::over(execution, Processes::OfNamespace);
+    let mut watch = Watch::over(execution, Processes::OfNamespace)?;
     let running = start.run()?;
     announce(control, &running, layers)?;
     follow(control, &running, &children, Some(&lifeline), &mut watch);
@@ -81,7 +81,7 @@ fn lead_among_others(
     rustix::process::set_child_subreaper(rustix::process::Pid::from_raw(1))
         .map_err(host("prctl(PR_SET_CHILD_SUBREAPER)"))?;
     let children = watch_children()?;
-    let mut watch = Watch::over(execution, Processes::Descendants);
+    let mut watch = Watch::over(execution, Processes::Descendants)?;
     let ended = start.run().and_then(|running| {
         announce(control, &running, layers)?;
         follow(control, &running, &children, None, &mut watch);

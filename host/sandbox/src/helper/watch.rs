@@ -15,7 +15,10 @@ use rustix::fs::{Mode, OFlags};
 
 use self::folder::Walk;
 pub(super) use self::memory::Processes;
+use super::failed;
+use crate::error::SandboxError;
 use crate::excess::Excess;
+use crate::layer::LayerName;
 use crate::plan::{Bytes, Execution};
 
 const MIB: u64 = 1024 * 1024;
@@ -43,7 +46,7 @@ pub(super) struct Watch<'e> {
     execution: &'e Execution,
     processes: Processes,
     /// Opened before the command runs, so that it cannot put anything else in their place.
-    workspace: Option<OwnedFd>,
+    workspace: OwnedFd,
     private: Vec<OwnedFd>,
     /// When memory and free space are looked at.
     look: Instant,
@@ -58,19 +61,27 @@ pub(super) struct Watch<'e> {
 
 impl<'e> Watch<'e> {
     /// Begins just before the command does.
-    pub(super) fn over(execution: &'e Execution, processes: Processes) -> Watch<'e> {
+    ///
+    /// # Errors
+    ///
+    /// What is to be watched is not there.
+    pub(super) fn over(
+        execution: &'e Execution,
+        processes: Processes,
+    ) -> Result<Watch<'e>, SandboxError> {
         let first = Instant::now() + SOONEST;
-        Watch {
+        let private = execution.fillable.private.iter().map(open);
+        Ok(Watch {
             execution,
             processes,
-            workspace: open(&execution.fillable.workspace),
-            private: execution.fillable.private.iter().filter_map(open).collect(),
+            workspace: open(&execution.fillable.workspace)?,
+            private: private.collect::<Result<_, _>>()?,
             look: first,
             walk: first,
             walking: None,
             quiet_until: first,
             free_at_walk: 0,
-        }
+        })
     }
 
     /// How long the leader may sleep.
@@ -102,7 +113,7 @@ impl<'e> Watch<'e> {
             limits.memory_mb.saturating_mul(MIB),
             limits.free_mb.saturating_mul(MIB),
         );
-        let disks = self.workspace.iter().chain(&self.private);
+        let disks = std::iter::once(&self.workspace).chain(&self.private);
         let free = disks.filter_map(free_space).min().unwrap_or(u64::MAX);
         if free < least_free {
             return Some(Excess::DiskSpace {
@@ -166,9 +177,11 @@ fn after(started: Instant, pace: Duration) -> Instant {
     now + pace.max((now - started) * REST)
 }
 
-fn open(path: &Bytes) -> Option<OwnedFd> {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    rustix::fs::open(path.as_path(), flags, Mode::empty()).ok()
+/// Opens a folder as a place only: an earlier command may have taken its owner the right to read it.
+fn open(path: &Bytes) -> Result<OwnedFd, SandboxError> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    rustix::fs::open(path.as_path(), flags, Mode::empty())
+        .map_err(failed(LayerName::Limits, "open(a folder to watch)"))
 }
 
 /// What an ordinary user may still write to the disk that `folder` lies on, in bytes; nothing where it has no such number.

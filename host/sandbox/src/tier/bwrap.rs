@@ -14,13 +14,12 @@ use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags};
 
 use self::arguments::{Ask, Kind};
 use super::Prepared;
+use super::anchored::Anchored;
 use crate::command::ConfinedCommand;
-use crate::control::Report;
 use crate::error::SandboxError;
 use crate::launch::Sandbox;
 use crate::launch::site::Site;
-use crate::launch::start::{self, duplicate, host, unexpected};
-use crate::layer::Layer;
+use crate::launch::start::{self, host};
 use crate::options::SandboxOptions;
 use crate::plan::Plan;
 use crate::plan::wrapped::{Enclosed, Inside, With, Wrapped};
@@ -29,89 +28,56 @@ use crate::policy::Network;
 /// Where distributions put bubblewrap, and where their AppArmor profiles expect it. No other is used.
 const PROGRAM: &str = "/usr/bin/bwrap";
 
-/// The namespaces that the commands of a Session share, alive as long as this.
-#[derive(Debug)]
-pub(crate) struct Ground {
-    user: OwnedFd,
-    network: OwnedFd,
-    layers: Vec<Layer>,
+pub(super) fn lay(options: &SandboxOptions) -> Result<Anchored, SandboxError> {
+    refuse_unusable(Path::new(PROGRAM))?;
+    let network = options.policy.network != Network::Host;
+    let plan = Plan::Wrapped(Box::new(Wrapped {
+        program: PROGRAM.into(),
+        options: arguments::anchor(network),
+        with: With::Nothing,
+        inside: Inside::Anchor { network },
+    }));
+    Anchored::by(options, &plan)
 }
 
-impl Ground {
-    pub(super) fn lay(options: &SandboxOptions) -> Result<Ground, SandboxError> {
-        refuse_unusable(Path::new(PROGRAM))?;
-        let network = options.policy.network != Network::Host;
-        let plan = Plan::Wrapped(Box::new(Wrapped {
-            program: PROGRAM.into(),
-            options: arguments::anchor(network),
-            with: With::Nothing,
-            inside: Inside::Anchor { network },
-        }));
-        let answer = start::ask(start::program(&options.helper), &plan, &[])?;
-        let Report::Anchored(layers) = answer.report else {
-            return Err(unexpected());
-        };
-        let [user, network]: [OwnedFd; 2] =
-            answer.descriptors.try_into().map_err(|_| unexpected())?;
-        Ok(Ground {
-            user,
-            network,
-            layers,
-        })
-    }
-
-    /// The user and the network namespace.
-    pub(super) fn namespaces(&self) -> (&OwnedFd, &OwnedFd) {
-        (&self.user, &self.network)
-    }
-
-    pub(super) fn layers(&self) -> &[Layer] {
-        &self.layers
-    }
-
-    pub(super) fn prepare(
-        &self,
-        options: &SandboxOptions,
-        site: &mut Site,
-        command: &ConfinedCommand,
-        files: &[PathBuf],
-    ) -> Result<Prepared, SandboxError> {
-        let confined = site.confined(options, command, files, Sandbox::SCRIPT)?;
-        let translation = arguments::translate(&confined, &Machine(&options.workspace));
-        let status = rustix::fs::fstat(&options.workspace)
-            .map_err(|errno| host("fstat(Workspace)")(errno.into()))?;
-        let mut descriptors = vec![
-            duplicate(&options.workspace)?,
-            duplicate(&self.user)?,
-            duplicate(&self.network)?,
-        ];
-        let script = confined.execution.long_script();
-        let script = script.map(|script| start::sealed("floe-script", script));
-        descriptors.extend(script.transpose()?);
-        let wrapped = Wrapped {
-            program: PROGRAM.into(),
-            options: translation.options,
-            with: if descriptors.len() == With::Session.count() {
-                With::Session
-            } else {
-                With::SessionAndScript
-            },
-            inside: Inside::Command(Box::new(Enclosed {
-                workspaces: translation.workspaces,
-                workspace_identity: (status.st_dev, status.st_ino),
-                identities: confined.identities,
-                protected: confined.protected,
-                denied: confined.denied,
-                writable: confined.writable,
-                execution: confined.execution,
-            })),
-        };
-        Ok(Prepared {
-            program: start::program(&options.helper),
-            plan: Plan::Wrapped(Box::new(wrapped)),
-            descriptors,
-        })
-    }
+pub(super) fn prepare(
+    anchored: &Anchored,
+    options: &SandboxOptions,
+    site: &mut Site,
+    command: &ConfinedCommand,
+    files: &[PathBuf],
+) -> Result<Prepared, SandboxError> {
+    let confined = site.confined(options, command, files, Sandbox::SCRIPT)?;
+    let translation = arguments::translate(&confined, &Machine(&options.workspace));
+    let status = rustix::fs::fstat(&options.workspace)
+        .map_err(|errno| host("fstat(Workspace)")(errno.into()))?;
+    let mut descriptors = anchored.descriptors(options)?;
+    let script = confined.execution.long_script();
+    let script = script.map(|script| start::sealed("floe-script", script));
+    descriptors.extend(script.transpose()?);
+    let wrapped = Wrapped {
+        program: PROGRAM.into(),
+        options: translation.options,
+        with: if descriptors.len() == With::Session.count() {
+            With::Session
+        } else {
+            With::SessionAndScript
+        },
+        inside: Inside::Command(Box::new(Enclosed {
+            workspaces: translation.workspaces,
+            workspace_identity: (status.st_dev, status.st_ino),
+            identities: confined.identities,
+            protected: confined.protected,
+            denied: confined.denied,
+            writable: confined.writable,
+            execution: confined.execution,
+        })),
+    };
+    Ok(Prepared {
+        program: start::program(&options.helper),
+        plan: Plan::Wrapped(Box::new(wrapped)),
+        descriptors,
+    })
 }
 
 /// Refuses a bubblewrap that is not there, or that runs with more privileges than who calls it.

@@ -3,6 +3,7 @@
 //! Everything else about a command (its streams, its control, its end) is the same in all of them and lies in
 //! [`crate::launch`].
 
+mod anchored;
 mod bwrap;
 mod landlock;
 mod native;
@@ -14,6 +15,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
 use std::process::Command;
 
+use self::anchored::Anchored;
 use crate::command::{Child, ConfinedCommand};
 use crate::error::SandboxError;
 use crate::launch::site::Site;
@@ -25,8 +27,8 @@ use crate::plan::Plan;
 /// What all commands of a Session stand on, made at its first command and never changed for another kind.
 #[derive(Debug)]
 pub(crate) enum Ground {
-    Native(native::Ground),
-    Bwrap(bwrap::Ground),
+    Native(Anchored),
+    Bwrap(Anchored),
     Landlock(landlock::Ground),
     Unconfined,
 }
@@ -45,8 +47,8 @@ impl Ground {
     /// Makes it, or says which wall does not stand.
     pub(crate) fn lay(tier: Tier, options: &SandboxOptions) -> Result<Ground, SandboxError> {
         match tier {
-            Tier::Native => native::Ground::lay(options).map(Ground::Native),
-            Tier::Bwrap => bwrap::Ground::lay(options).map(Ground::Bwrap),
+            Tier::Native => native::lay(options).map(Ground::Native),
+            Tier::Bwrap => bwrap::lay(options).map(Ground::Bwrap),
             Tier::Landlock => Ok(Ground::Landlock(landlock::Ground::lay(options))),
             Tier::Unconfined => Ok(Ground::Unconfined),
         }
@@ -64,8 +66,7 @@ impl Ground {
     /// The walls that stand once for all commands of the Session; each command's own follow them.
     pub(crate) fn layers(&self) -> &[Layer] {
         match self {
-            Ground::Native(ground) => ground.layers(),
-            Ground::Bwrap(ground) => ground.layers(),
+            Ground::Native(anchored) | Ground::Bwrap(anchored) => anchored.layers(),
             Ground::Landlock(ground) => ground.layers(),
             Ground::Unconfined => &[],
         }
@@ -74,8 +75,7 @@ impl Ground {
     /// The Session's own user and network namespace, where these walls have any.
     pub(crate) fn namespaces(&self) -> Option<(&OwnedFd, &OwnedFd)> {
         match self {
-            Ground::Native(ground) => Some(ground.namespaces()),
-            Ground::Bwrap(ground) => Some(ground.namespaces()),
+            Ground::Native(anchored) | Ground::Bwrap(anchored) => Some(anchored.namespaces()),
             Ground::Landlock(_) | Ground::Unconfined => None,
         }
     }
@@ -89,8 +89,8 @@ impl Ground {
         files: &[PathBuf],
     ) -> Result<Prepared, SandboxError> {
         match self {
-            Ground::Native(ground) => ground.prepare(options, site, command, files),
-            Ground::Bwrap(ground) => ground.prepare(options, site, command, files),
+            Ground::Native(anchored) => native::prepare(anchored, options, site, command, files),
+            Ground::Bwrap(anchored) => bwrap::prepare(anchored, options, site, command, files),
             Ground::Landlock(ground) => ground.prepare(options, site, command, files),
             Ground::Unconfined => unconfined::prepare(options, command),
         }
