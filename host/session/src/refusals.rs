@@ -1,11 +1,13 @@
 //! What happens when a model will not take no for an answer (spec/sandbox.md 5c.6): a call that was refused is refused again without
 //! asking anybody, and the third refusal of the same stops the run.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use floe_environment::{Action, Answer, Approver, CallOutcome, Question, ToolCallOutput};
+use floe_network::HostGrants;
 use floe_protocol::{DecidedBy, StopReason, ToolCall};
 use floe_sandbox::Widening;
 use serde_json::Value;
@@ -42,11 +44,11 @@ impl Refusals {
 }
 
 /// What a call would do, as keys: how the arguments are written does not matter, and of a command only what runs and where.
-/// What it wants to reach beyond the sandbox counts by itself as well, whatever it wants that for.
-fn effects(call: &ToolCall) -> Vec<String> {
+/// What it wants to reach beyond the sandbox counts by itself as well, each path and host, whatever it wants that for and with.
+fn effects(call: &ToolCall) -> BTreeSet<String> {
     let arguments = match serde_json::from_str::<Value>(&call.arguments) {
         Ok(Value::Object(arguments)) => arguments,
-        _ => return vec![format!("{} {}", call.name, call.arguments)],
+        _ => return BTreeSet::from([format!("{} {}", call.name, call.arguments)]),
     };
     let command = ["cmd", "command"]
         .into_iter()
@@ -65,11 +67,25 @@ fn effects(call: &ToolCall) -> Vec<String> {
             format!("{} {sorted:?}", call.name)
         }
     };
-    let widening = command.and(arguments.get("widen")).map(|widen| {
-        let lists = ["read", "write", "hosts"].map(|name| widen.get(name));
-        format!("widening {lists:?}")
+    let widening = command.and(arguments.get("widen"));
+    let wanted = ["read", "write", "hosts"].into_iter().flat_map(|name| {
+        let list = widening.and_then(|widening| widening.get(name)?.as_array());
+        let texts = list.into_iter().flatten().filter_map(Value::as_str);
+        texts.map(move |text| format!("widening {name} {}", in_one_spelling(name, text)))
     });
-    std::iter::once(effect).chain(widening).collect()
+    std::iter::once(effect).chain(wanted).collect()
+}
+
+/// A path without what means nothing in it; a host as it would be granted.
+fn in_one_spelling(list: &str, text: &str) -> String {
+    if list != "hosts" {
+        let path: PathBuf = Path::new(text).components().collect();
+        return path.display().to_string();
+    }
+    HostGrants::parse(&[text])
+        .ok()
+        .and_then(|host| Some(host.iter().next()?.to_string()))
+        .unwrap_or_else(|| text.to_owned())
 }
 
 /// What was denied: the tool, what it would have done, and what it wanted for that where the question was about it.
@@ -262,5 +278,38 @@ mod tests {
         assert!(!refused("ls", "to look"));
         assert!(!refused("ls -l", "to look closer"));
         assert!(refused("cat", "to read"));
+    }
+
+    #[test]
+    fn another_spelling_and_more_beside_it_make_no_other_widening() {
+        let denied = output(CallOutcome::Denied, StopReason::Aborted);
+        for wanted in [
+            [
+                serde_json::json!({"read": ["/home/x/.ssh"]}),
+                serde_json::json!({"read": ["/tmp/a", "/home/x//.ssh/"]}),
+                serde_json::json!({"read": ["/home/x/./.ssh", "/tmp/b"]}),
+            ],
+            [
+                serde_json::json!({"hosts": ["a.example"]}),
+                serde_json::json!({"hosts": ["A.example.:443"], "read": ["/tmp/a"]}),
+                serde_json::json!({"hosts": ["b.example", "a.example:443"]}),
+            ],
+        ] {
+            let mut refusals = Refusals::default();
+            let stops: Vec<bool> = wanted
+                .iter()
+                .enumerate()
+                .map(|(number, widen)| {
+                    let arguments =
+                        serde_json::json!({"cmd": format!("ls {number}"), "widen": widen});
+                    refusals.note(&call(&arguments.to_string()), &denied)
+                })
+                .collect();
+            assert_eq!(stops, [false, false, true], "{wanted:?}");
+        }
+        // Said three times in one call it is still asked for once.
+        let mut refusals = Refusals::default();
+        let thrice = serde_json::json!({"cmd": "ls", "widen": {"read": ["/a", "/a/", "/a"]}});
+        assert!(!refusals.note(&call(&thrice.to_string()), &denied));
     }
 }
