@@ -107,6 +107,19 @@ fn what_the_session_has_left_in_its_folders_counts_for_its_next_command() {
 }
 
 #[test]
+fn a_folder_that_an_earlier_command_has_closed_is_watched_once_it_is_open_again() {
+    with_and_without_walls(
+        |options| options.policy.limits.tmp_mb = 16,
+        |session| {
+            session.ok("chmod 000 $HOME");
+            let script = "chmod 700 $HOME; head -c 40M /dev/zero > $HOME/large";
+            let expected = Event::Stopped(Excess::Temporary { limit_mb: 16 });
+            assert_eq!(stopped(session, script).event, expected);
+        },
+    );
+}
+
+#[test]
 fn neither_the_workspace_nor_what_links_lead_to_counts_as_temporary() {
     let session = session(|options| options.policy.limits.tmp_mb = 16);
     // The Workspace of these tests lies below `/tmp`, on the host and within the walls.
