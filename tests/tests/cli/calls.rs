@@ -237,12 +237,12 @@ fn interrupt(pid: u32) {
     rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
 }
 
-/// An agent whose command tool keeps ten characters and has 200 ms.
+/// An agent whose command tool keeps ten characters and has five seconds: enough to begin on a busy machine.
 fn strict_agent(place: &Place) {
     place.file(
         "state/agents/strict/system_config.yaml",
         "system_prompt: x\ntools:\n  builtin:\n    - name: exec_command\n      description: Runs.\n      permission: execute\n      \
-         maxOutputLength: 10\n      timeoutMs: 200\n      parameters: {type: object, properties: {cmd: {type: string}, yield_time_ms: {type: integer}}, required: [cmd]}\n",
+         maxOutputLength: 10\n      timeoutMs: 5000\n      parameters: {type: object, properties: {cmd: {type: string}, yield_time_ms: {type: integer}}, required: [cmd]}\n",
     );
 }
 
@@ -260,7 +260,7 @@ fn an_agents_entry_sets_the_limits_of_its_tool_for_a_run_and_for_a_call() {
     let late = call(r#"{"cmd":"printf begin; sleep 60","yield_time_ms":60000}"#);
     assert_eq!(
         late.expect(1).stdout,
-        "begin\n[tool timeout: exceeded 200ms]\n"
+        "begin\n[tool timeout: exceeded 5000ms]\n"
     );
     place
         .floe(&["call", "list", "{}", "--agent", "strict"])
@@ -269,7 +269,7 @@ fn an_agents_entry_sets_the_limits_of_its_tool_for_a_run_and_for_a_call() {
     let script = place.file(
         "script.yaml",
         "turns:\n  - tool_calls: [{name: exec_command, arguments: {cmd: 'printf begin; sleep 60', yield_time_ms: 60000}}]\n  \
-         - {expect: ['^begin\\n\\[tool timeout: exceeded 200ms\\]$'], text: x}\n",
+         - {expect: ['^begin\\n\\[tool timeout: exceeded 5000ms\\]$'], text: x}\n",
     );
     let model = format!("script:{}", script.display());
     place
