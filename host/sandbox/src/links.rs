@@ -83,12 +83,24 @@ fn walk(workspace: &OwnedFd, path: &Path, way: &mut Way) -> Option<(PathBuf, Fil
 }
 
 /// An absolute path as one relative to the Workspace, if it is in there; a relative one as it is.
+///
+/// The Workspace may have other names: a home that is a link on this system is written as the person writes it. Such a name
+/// is found by where the way to it ends first in the Workspace, so that all links beyond are still walked one by one.
 fn inside(workspace: &OwnedFd, path: &Path) -> Option<PathBuf> {
     if !path.is_absolute() {
         return Some(path.to_owned());
     }
     let root = std::fs::read_link(format!("/proc/self/fd/{}", workspace.as_raw_fd())).ok()?;
-    path.strip_prefix(root).ok().map(Path::to_owned)
+    if let Ok(inside) = path.strip_prefix(&root) {
+        return Some(inside.to_owned());
+    }
+    let mut above: Vec<&Path> = path.ancestors().collect();
+    above.reverse();
+    above.into_iter().find_map(|above| {
+        let real = above.canonicalize().ok()?;
+        let inside = real.strip_prefix(&root).ok()?;
+        Some(inside.join(path.strip_prefix(above).ok()?))
+    })
 }
 
 fn prepend(ahead: &mut VecDeque<OsString>, path: &Path) {
@@ -141,5 +153,18 @@ mod tests {
         assert_eq!(follow(&workspace, Path::new("a/nothing")).end, None);
         assert_eq!(follow(&workspace, Path::new("/etc/passwd")).end, None);
         assert_eq!(follow(&workspace, Path::new("..")).end, None);
+    }
+
+    #[test]
+    fn another_name_of_the_workspace_leads_into_it() {
+        let (folder, workspace) = workspace(|root| {
+            file(root, "a/file");
+            symlink("a", root.join("link")).unwrap();
+        });
+        let elsewhere = tempfile::tempdir().unwrap();
+        symlink(folder.path(), elsewhere.path().join("alias")).unwrap();
+        let way = follow(&workspace, &elsewhere.path().join("alias/link/file"));
+        assert_eq!(way.end, Some(("a/file".into(), FileType::RegularFile)));
+        assert_eq!(way.links, ["link".into()].into());
     }
 }

@@ -54,6 +54,19 @@ pub const PROTECTED: &[&str] = &[
     ".zshrc",
 ];
 
+/// Protected in the same places, where other version controls keep what they execute, or where to look for it.
+const OTHER_VERSION_CONTROLS: &[&str] = &[
+    ".hg/hgrc",
+    ".hg/hgrc-not-shared",
+    ".hg/requires",
+    ".hg/sharedpath",
+    ".jj/repo/config.toml",
+    ".jj/repo/config-id",
+    ".sl/config",
+    ".sl/requires",
+    ".sl/sharedpath",
+];
+
 /// Protected in every git directory: what git executes, and what tells it to execute something.
 const GIT: &[&str] = &["hooks", "config", "config.worktree", "commondir"];
 
@@ -123,6 +136,14 @@ fn outermost(paths: BTreeSet<PathBuf>) -> BTreeSet<PathBuf> {
         .collect()
 }
 
+/// A path as git expands it.
+fn in_home(path: PathBuf) -> PathBuf {
+    match (path.strip_prefix("~"), std::env::var_os("HOME")) {
+        (Ok(below), Some(home)) => Path::new(&home).join(below),
+        _ => path,
+    }
+}
+
 struct Finder<'a> {
     workspace: &'a OwnedFd,
     found: BTreeSet<PathBuf>,
@@ -153,7 +174,7 @@ impl<'a> Finder<'a> {
     /// Protects what lies in the repositories that a search has found.
     fn look(&mut self, survey: &Survey) {
         for repository in &survey.repositories {
-            for name in PROTECTED {
+            for name in PROTECTED.iter().chain(OTHER_VERSION_CONTROLS) {
                 self.leaf(&repository.join(name));
             }
             self.git(repository);
@@ -264,7 +285,7 @@ impl<'a> Finder<'a> {
             };
             let named = git_config::read(&text);
             for hooks in named.hooks {
-                let hooks = work_tree.join(hooks);
+                let hooks = work_tree.join(in_home(hooks));
                 self.leaf(&hooks);
                 executed
                     .hooks
@@ -276,7 +297,7 @@ impl<'a> Finder<'a> {
                 .extend(settings.map(|(name, value)| Executed { name, mark: value }));
             let folder = file.parent().unwrap_or(Path::new(""));
             for included in named.included {
-                let included = folder.join(included);
+                let included = folder.join(in_home(included));
                 self.leaf(&included);
                 waiting.extend(self.follow(&included).map(|(path, _)| path));
             }

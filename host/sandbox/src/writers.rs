@@ -9,6 +9,9 @@ use std::path::{Component, Path, PathBuf};
 use crate::policy::Policy;
 use crate::protected::PROTECTED;
 
+/// Where version controls keep what is theirs alone.
+const VERSION_CONTROLS: [&str; 4] = [".git", ".hg", ".jj", ".sl"];
+
 impl Policy {
     /// Says of a path relative to the Workspace, links followed, that no tool may change it. `is_repository` says of a folder of the
     /// Workspace that a repository starts there: [`PROTECTED`] names are protected in each and in the root.
@@ -25,7 +28,10 @@ impl Policy {
                 };
                 let obeyed = PROTECTED.iter().any(|known| OsStr::new(known) == name);
                 let is_root = above.as_os_str().is_empty();
-                if name == ".git" || (obeyed && (is_root || is_repository(&above))) {
+                let is_store = VERSION_CONTROLS
+                    .iter()
+                    .any(|known| OsStr::new(known) == name);
+                if is_store || (obeyed && (is_root || is_repository(&above))) {
                     return true;
                 }
                 above.push(name);
@@ -52,6 +58,7 @@ mod tests {
             ".git",
             ".git/hooks/pre-commit",
             "sub/other/.git/config",
+            ".hg/hgrc",
             "sub/repository/.envrc",
             "deploy/key",
             "deploy",

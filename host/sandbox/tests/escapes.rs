@@ -4,7 +4,7 @@
 mod support;
 
 use std::fs::{self, Permissions};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 
 use support::{Running, Session, again_within_bwrap, again_without_privileges};
@@ -153,6 +153,46 @@ fn a_link_on_the_way_to_what_is_shown_leads_nobody_elsewhere() {
         &format!("cat {}/tools/share/token", data.display()),
     );
     assert!(!said.contains("the secret"), "{said}");
+}
+
+/// What git is told to execute may be named by another name of the Workspace: a home that is a link on this system, say.
+#[test]
+fn hooks_that_are_named_by_another_name_of_the_workspace_cannot_be_changed() {
+    let session = Session::with(|workspace, _| {
+        let alias = workspace.with_file_name("alias");
+        symlink(workspace, &alias).unwrap();
+        fs::create_dir_all(workspace.join(".git/hooks")).unwrap();
+        fs::create_dir_all(workspace.join("tools/hooks")).unwrap();
+        let config = format!("[core]\nhooksPath = {}/tools/hooks\n", alias.display());
+        fs::write(workspace.join(".git/config"), config).unwrap();
+    });
+    session.refused("echo evil > tools/hooks/pre-commit");
+    session.refused("mv tools tools2");
+    assert_no_evil(&session.workspace, "");
+}
+
+/// Git is not the only one that executes what its settings say.
+#[test]
+fn what_other_version_controls_execute_cannot_be_changed_and_their_stores_can() {
+    let obeyed = [
+        ".hg/hgrc",
+        ".hg/requires",
+        ".jj/repo/config.toml",
+        ".sl/config",
+    ];
+    let session = Session::with(|workspace, _| {
+        for path in obeyed.map(|path| workspace.join(path)) {
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, "").unwrap();
+        }
+    });
+    for path in obeyed {
+        session.refused(&format!("echo evil > {path}"));
+        session.refused(&format!("echo evil > new && mv new {path}"));
+    }
+    session.refused("mv .hg .hg2");
+    session.ok("rm -f new; mkdir .hg/store && echo x > .hg/store/data");
+    assert_no_evil(&session.workspace, "");
 }
 
 /// Gives the test, and whoever removes its folders, the right to look everywhere.
