@@ -109,6 +109,10 @@ enum Exit<T> {
 
 impl Runtime {
     /// Starts a runtime. Where the pool cannot be reserved it goes on without and says so in [`Runtime::allocator`].
+    ///
+    /// # Errors
+    ///
+    /// The engine refuses its settings, or no thread can be started.
     pub fn new(options: RuntimeOptions) -> Result<Runtime, RuntimeError> {
         let (engine, allocator) = engine::open(options.pool)
             .map_err(|error| RuntimeError::Engine(error.root_cause().to_string()))?;
@@ -134,8 +138,12 @@ impl Runtime {
         &self.0.allocator
     }
 
-    /// Lets a component in under a name, or says why not: it must export the tool interface of this contract, import only what
-    /// this host has, and declare what it imports. Compiling it waits until it is first needed.
+    /// Lets a component in under a name. It must export the tool interface of this contract, import only what this host has, and
+    /// declare what it imports. Compiling it waits until it is first needed.
+    ///
+    /// # Errors
+    ///
+    /// Which of these it does not.
     pub fn load(
         &self,
         name: &str,
@@ -146,6 +154,10 @@ impl Runtime {
     }
 
     /// Asks a tool what it is, in an instance without capabilities.
+    ///
+    /// # Errors
+    ///
+    /// The component is refused once it is compiled, traps, or says what is no definition.
     pub async fn definition(&self, component: &Component) -> Result<ToolDefinition, CallFault> {
         let described = self
             .describe(component, "definition", |tool, store| {
@@ -157,6 +169,10 @@ impl Runtime {
 
     /// Asks a tool which permission these arguments need, in an instance without capabilities. The answer may only raise what
     /// the definition declares; the caller sees to that.
+    ///
+    /// # Errors
+    ///
+    /// The component is refused once it is compiled, traps, or takes too long.
     pub async fn permission_for(
         &self,
         component: &Component,

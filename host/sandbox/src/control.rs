@@ -270,6 +270,10 @@ impl Control {
     }
 
     /// Sends `signal` to the command's process group. A command that has ended is no error.
+    ///
+    /// # Errors
+    ///
+    /// The sandbox cannot be told: its socket takes no more.
     pub fn signal(&self, signal: Signal) -> io::Result<()> {
         match send(&self.socket, &Request::Signal(signal.number()), &[]) {
             Err(error) if gone(&error) => Ok(()),

@@ -17,6 +17,10 @@ const END_OF_TEXT: u8 = 0x03;
 ///
 /// Typing it is not enough everywhere: a terminal whose program does not read takes no further characters, and does not
 /// look at those that wait.
+///
+/// # Errors
+///
+/// It is no master, or its terminal has gone. What was typed may be forgotten already.
 pub fn interrupt_foreground(master: impl AsFd) -> io::Result<bool> {
     let master = master.as_fd();
     // A master shows the modes of its terminal.

@@ -26,6 +26,10 @@ impl Workspace {
     /// The first `limit` entries of the directory at `path` by name, at most [`MAX_LISTED`]. Memory is bounded by `limit`, not by the size of the
     /// directory. Hidden entries are included, `.` and `..` are not; one that vanishes meanwhile is left out, and one that cannot be looked at, such
     /// as a mount whose server is gone, is listed by what the directory says.
+    ///
+    /// # Errors
+    ///
+    /// It is outside, not there, no directory, or may not be read.
     pub fn list_directory(&self, path: &str, limit: usize) -> Result<Listing, WorkspaceError> {
         let place = self.place(path)?;
         list(&place, limit.min(MAX_LISTED))

@@ -51,6 +51,8 @@ impl Workspace {
     /// host, which wins where both fit. `..` is taken out as text first: inside it is welcome, above the root it is
     /// refused. Links are not looked at here; the kernel does that at each access, and refuses those that lead out.
     ///
+    /// # Errors
+    ///
     /// Everything else, a path of a mount, NUL and the empty text included, is outside.
     pub fn resolve(&self, path: &str) -> Result<RelativePath, WorkspaceError> {
         match self.place(path)? {

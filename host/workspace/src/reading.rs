@@ -62,6 +62,10 @@ pub struct FileSlice {
 impl Workspace {
     /// Opens the regular file at `path` for reading. A directory, FIFO, socket or device is refused without being opened: a first
     /// descriptor (`O_PATH`) only names it, and the second is made from the first, not from the name.
+    ///
+    /// # Errors
+    ///
+    /// It is outside, hidden, not there, no regular file, or may not be read.
     pub fn open_file(&self, path: &str) -> Result<OpenedFile, WorkspaceError> {
         let place = self.place(path)?;
         let shown = place.shown();
@@ -86,6 +90,10 @@ impl Workspace {
     }
 
     /// Reads at most `length` bytes from `offset` of the file at `path`. Beyond the end the data is empty.
+    ///
+    /// # Errors
+    ///
+    /// As [`Workspace::open_file`], or reading failed.
     pub fn read_range(
         &self,
         path: &str,

@@ -28,6 +28,10 @@ impl Workspace {
     /// whatever happens to its name.
     ///
     /// Whether the folder may be a Workspace at all is another question: [`crate::check_location`].
+    ///
+    /// # Errors
+    ///
+    /// There is no folder, it may not be entered, or the kernel is too old.
     pub fn open(path: &Path) -> Result<Workspace, OpenError> {
         let directory = fs::openat(
             CWD,

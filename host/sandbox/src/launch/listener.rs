@@ -19,6 +19,10 @@ impl Sandbox {
     /// namespace. Blocks for some milliseconds, and chooses the Session's walls where no command has yet.
     ///
     /// None where the commands have no network of their own: by the policy, or because of the walls.
+    ///
+    /// # Errors
+    ///
+    /// No walls stand here, or no socket can be had in the Session's network.
     pub fn proxy_listener(&self) -> Result<Option<TcpListener>, SandboxError> {
         if self.options.policy.network == Network::Host {
             return Ok(None);

@@ -54,6 +54,10 @@ impl Sandbox {
     pub(crate) const SCRIPT: &'static str = "/floe/script";
 
     /// Makes a Session's sandbox. Nothing is spawned and no wall is tried before the first command.
+    ///
+    /// # Errors
+    ///
+    /// The Workspace's path is not absolute.
     pub fn new(options: SandboxOptions) -> Result<Sandbox, SandboxError> {
         if !options.workspace_path.is_absolute() {
             return Err(SandboxError::Setting {
@@ -70,12 +74,20 @@ impl Sandbox {
 
     /// Starts a command. Blocks for the few milliseconds until it runs, so call it from a thread that may block.
     ///
-    /// Returns only when every wall stands and the program has been executed; any failure up to there is the error.
+    /// Returns only when every wall stands and the program has been executed.
+    ///
+    /// # Errors
+    ///
+    /// Whatever failed up to there; the program has not run then.
     pub fn spawn(&self, command: &ConfinedCommand) -> Result<Child, SandboxError> {
         self.spawn_with_files(command, &[])
     }
 
     /// As [`Sandbox::spawn`]; this one command may also read `files` of the host, at their own paths. What is missing is left out.
+    ///
+    /// # Errors
+    ///
+    /// As there.
     pub fn spawn_with_files(
         &self,
         command: &ConfinedCommand,
