@@ -98,7 +98,8 @@ impl Services {
             .with_hidden(policy.denies_reading()?)
             .with_mount(Sandbox::OUTPUTS, &folders.outputs);
         let read = readable.clone().with_seen(Seen::default());
-        let editor = edits::editor(read.clone(), &policy, &home, &session);
+        let editor = edits::editor(read.clone(), &policy, &home, &session)
+            .map_err(SessionError::Descriptor)?;
         edits::recover(&editor, &home, queue);
         let (network, hosts) = (policy.network, policy.allow_hosts.clone());
         sandbox.policy = policy;
