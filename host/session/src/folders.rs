@@ -5,13 +5,14 @@
 //! it ended. A folder without that file is nobody's to sweep. What a Trace refers to (outputs), the journal of edits and a
 //! home folder with something in it always stay.
 
-use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
+use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use floe_protocol::{Home, SessionId};
+use floe_sandbox::remove_folder;
 
 /// The file whose lock the owner of a Session holds.
 const LOCK: &str = "lock";
@@ -83,7 +84,7 @@ fn sweep(sessions: &Path) {
 
 /// Empties the folder of a Session that has ended. `locked` says that the lock is held, so that its file may go.
 fn clear(session: &Path, locked: bool) {
-    let emptied = remove_tree(&session.join("tmp"));
+    let emptied = remove_folder(&session.join("tmp"));
     for folder in ["home", "outputs"] {
         // Fails where something is in it, which is right.
         let _ = fs::remove_dir(session.join(folder));
@@ -124,40 +125,10 @@ fn make(folder: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(folder)
 }
 
-/// Removes a folder with everything in it, also where commands have made parts of it read-only, as some package managers do.
-/// No link is followed.
-fn remove_tree(folder: &Path) -> io::Result<()> {
-    let gone = |removed: io::Result<()>| match removed {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        other => other,
-    };
-    match gone(fs::remove_dir_all(folder)) {
-        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-            open_up(folder)?;
-            gone(fs::remove_dir_all(folder))
-        }
-        other => other,
-    }
-}
-
-/// Lets the owner change every folder of a tree.
-fn open_up(folder: &Path) -> io::Result<()> {
-    if !folder.symlink_metadata()?.is_dir() {
-        return Ok(());
-    }
-    fs::set_permissions(folder, Permissions::from_mode(0o700))?;
-    for entry in fs::read_dir(folder)? {
-        let entry = entry?;
-        if entry.file_type()?.is_dir() {
-            open_up(&entry.path())?;
-        }
-    }
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::symlink;
+    use std::fs::Permissions;
+    use std::os::unix::fs::{PermissionsExt, symlink};
 
     use super::*;
 
@@ -249,8 +220,6 @@ mod tests {
         for folder in [locked.as_path(), locked.parent().unwrap()] {
             fs::set_permissions(folder, Permissions::from_mode(0o500)).unwrap();
         }
-        open_up(&killed.tmp).unwrap();
-        assert_eq!(locked.metadata().unwrap().mode() & 0o777, 0o700);
         symlink(&outside, stage.home.sessions().join("linked")).unwrap();
         let folder = killed.session.clone();
         drop(killed);
