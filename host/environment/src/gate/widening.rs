@@ -12,6 +12,9 @@ use super::{Gate, Refusal};
 /// The argument that holds a request.
 pub(crate) const ARGUMENT: &str = "widen";
 
+/// Characters of a reason, as it is shown. A longer one would push what is asked for out of the sight of the person who decides.
+const LONGEST_REASON: usize = 500;
+
 /// What a call asks to reach beyond what every command of its Session may.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -42,6 +45,10 @@ pub(crate) fn request(tool: &str, arguments: &Value) -> Result<Option<WideningRe
             "/reason",
             "say why, for the person who decides",
         ));
+    }
+    if request.reason.escape_debug().nth(LONGEST_REASON).is_some() {
+        let shorter = format!("say it in {LONGEST_REASON} characters");
+        return Err(mistake(tool, "/reason", &shorter));
     }
     let WideningRequest {
         read, write, hosts, ..
@@ -94,6 +101,20 @@ mod tests {
             "Invalid argument \"/widen\" for t: it names no path and no host."
         );
         assert!(text(json!({"widen": {"reason": "x", "mode": "full"}})).contains("`mode`"));
+    }
+
+    #[test]
+    fn a_reason_that_would_hide_what_is_asked_for_is_refused() {
+        let asked = |character: &str, length| {
+            let reason = character.repeat(length);
+            request("t", &json!({"widen": {"reason": reason, "read": ["/x"]}}))
+        };
+        assert!(asked("é", 500).is_ok());
+        assert!(asked("\u{202e}", 500).is_err());
+        assert_eq!(
+            asked("é", 501).unwrap_err().text,
+            "Invalid argument \"/widen/reason\" for t: say it in 500 characters."
+        );
     }
 
     #[test]
