@@ -17,8 +17,10 @@ pub(crate) enum Verbatim {
     /// It is the text of this command.
     Command {
         recording: Arc<dyn Recording>,
-        /// What was handed to the tool and not written yet.
+        /// What was handed to the tool: what it has not written yet, behind some of what it has.
         held: Vec<u8>,
+        /// The length of what it has.
+        written: usize,
     },
     /// It is the tool's own.
     Not,
@@ -32,10 +34,15 @@ impl Verbatim {
                 *self = Verbatim::Command {
                     recording: Arc::clone(from),
                     held: text.to_vec(),
+                    written: 0,
                 }
             }
-            Verbatim::Command { recording, held }
-                if Arc::ptr_eq(recording, from) && held.len() + text.len() <= LONGEST_HELD =>
+            Verbatim::Command {
+                recording,
+                held,
+                written,
+            } if Arc::ptr_eq(recording, from)
+                && held.len() - *written + text.len() <= LONGEST_HELD =>
             {
                 held.extend_from_slice(text);
             }
@@ -47,8 +54,13 @@ impl Verbatim {
     pub(crate) fn wrote(&mut self, text: &[u8]) {
         match self {
             _ if text.is_empty() => {}
-            Verbatim::Command { held, .. } if held.starts_with(text) => {
-                held.drain(..text.len());
+            Verbatim::Command { held, written, .. } if held[*written..].starts_with(text) => {
+                *written += text.len();
+                // Rarely, so that a tool that writes byte by byte does not have megabytes moved for each.
+                if *written > held.len() / 2 {
+                    held.drain(..*written);
+                    *written = 0;
+                }
             }
             _ => *self = Verbatim::Not,
         }
@@ -57,7 +69,10 @@ impl Verbatim {
     /// The text of the command that the tool had not passed on; it will not any more.
     pub(crate) fn take_held(&mut self) -> Vec<u8> {
         match self {
-            Verbatim::Command { held, .. } => std::mem::take(held),
+            Verbatim::Command { held, written, .. } => {
+                held.drain(..std::mem::take(written));
+                std::mem::take(held)
+            }
             Verbatim::Nothing | Verbatim::Not => Vec::new(),
         }
     }
@@ -99,6 +114,20 @@ mod tests {
         for piece in [&b"one"[..], b"", b" two th", b"ree"] {
             verbatim.wrote(piece);
             assert!(verbatim.recording().is_some());
+        }
+    }
+
+    #[test]
+    fn what_was_not_passed_on_is_what_is_left() {
+        let text: Vec<u8> = (0..200).collect();
+        for passed_on in 0..text.len() {
+            let mut verbatim = Verbatim::default();
+            verbatim.handed(&command(), &text);
+            text[..passed_on]
+                .iter()
+                .for_each(|byte| verbatim.wrote(&[*byte]));
+            assert_eq!(verbatim.take_held(), text[passed_on..]);
+            assert_eq!(verbatim.take_held(), b"");
         }
     }
 
