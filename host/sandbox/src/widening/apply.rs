@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{FileType, Mode, OFlags, ResolveFlags};
 
-use super::{GrantedPath, Widening};
+use super::{GrantedPath, Widening, placement};
 use crate::error::SandboxError;
 use crate::launch::site::refuse_hard_links;
 use crate::plan::{Access, Bytes, Confined, Entry, Identity};
@@ -41,9 +41,9 @@ pub(crate) fn apply(
             });
         }
         let walls = inner_walls(policy, granted, access)?;
-        view::widen(&mut confined.view, granted.path(), access, &workspace);
+        placement::widen(&mut confined.view, granted.path(), access, &workspace);
         for (path, wall) in &walls.pinned {
-            view::widen(&mut confined.view, path.path(), *wall, &workspace);
+            placement::widen(&mut confined.view, path.path(), *wall, &workspace);
         }
         for path in &walls.hidden {
             confined.view.push(Entry::Mask {

@@ -5,7 +5,7 @@ use std::path::{Component, Path, PathBuf};
 
 use rustix::fs::FileType;
 
-use super::{GrantedPath, Widening, WideningFault, apply};
+use super::{GrantedPath, Widening, WideningFault, apply, placement};
 use crate::error::errno_text;
 use crate::layer::Tier;
 use crate::options::SandboxOptions;
@@ -123,7 +123,7 @@ impl Request<'_> {
         if !matches!(kind, FileType::Directory | FileType::RegularFile) {
             return Err(self.mistake("it is neither a file nor a folder"));
         }
-        if view::has(&self.grounds.view.entries, &real, self.access) {
+        if placement::has(&self.grounds.view.entries, &real, self.access) {
             return Ok(None);
         }
         if self.grounds.tier == Tier::Landlock {

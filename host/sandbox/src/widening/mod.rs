@@ -6,6 +6,7 @@
 pub(crate) mod apply;
 mod fault;
 mod judge;
+mod placement;
 
 use std::io;
 use std::os::fd::OwnedFd;
