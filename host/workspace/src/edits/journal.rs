@@ -17,6 +17,8 @@ use crate::Workspace;
 
 /// So many finished transactions of a Session can be undone; older ones are forgotten.
 const KEPT: usize = 50;
+/// And so many bytes of what their files were before; the last one can be undone whatever it holds.
+const KEPT_BYTES: u64 = 1024 * 1024 * 1024;
 /// Longer records are none of ours.
 const LONGEST_RECORD: u64 = 64 * 1024 * 1024;
 
@@ -140,6 +142,14 @@ impl Entry {
         fs::read(self.folder.join(format!("{step}.before")))
     }
 
+    /// Bytes of all its files.
+    fn size(&self) -> u64 {
+        let files = fs::read_dir(&self.folder).into_iter().flatten().flatten();
+        files
+            .filter_map(|file| Some(file.metadata().ok()?.len()))
+            .sum()
+    }
+
     /// Forgets it.
     pub(super) fn remove(&self) {
         let _ = fs::remove_dir_all(&self.folder);
@@ -165,9 +175,17 @@ impl Entry {
 pub(super) fn prune(journal: &Path) {
     let mut finished: Vec<Entry> = Entry::all(journal);
     finished.retain(|entry| matches!(entry.read(), Some((Stage::Done | Stage::Undone, _))));
-    let surplus = finished.len().saturating_sub(KEPT);
-    for entry in &finished[..surplus] {
-        entry.remove();
+    prune_to(&finished, KEPT, KEPT_BYTES);
+}
+
+/// Keeps the last, at most so many with so many bytes together.
+fn prune_to(finished: &[Entry], count: usize, bytes: u64) {
+    let mut held = 0;
+    for (number, entry) in finished.iter().rev().enumerate() {
+        held += entry.size();
+        if number >= count || (number > 0 && held > bytes) {
+            entry.remove();
+        }
     }
 }
 
@@ -189,4 +207,32 @@ pub(super) fn unique() -> io::Result<String> {
     let mut bytes = [0; 4];
     getrandom::fill(&mut bytes).map_err(|error| io::Error::other(error.to_string()))?;
     Ok(format!("{:08x}", u32::from_ne_bytes(bytes)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_transactions_are_kept_as_far_as_there_is_room_and_the_very_last_always() {
+        let folder = tempfile::tempdir().unwrap();
+        let entries: Vec<Entry> = (0..6)
+            .map(|number| {
+                let entry = Entry {
+                    folder: folder.path().join(number.to_string()),
+                };
+                fs::create_dir(&entry.folder).unwrap();
+                entry.keep(0, &[0; 100]).unwrap();
+                entry
+            })
+            .collect();
+        let left = |count, bytes| {
+            prune_to(&Entry::all(folder.path()), count, bytes);
+            Entry::all(folder.path())
+        };
+        assert_eq!(left(9, 1000), entries);
+        assert_eq!(left(5, 1000), entries[1..]);
+        assert_eq!(left(9, 399), entries[3..]);
+        assert_eq!(left(9, 1), entries[5..]);
+    }
 }
