@@ -195,6 +195,20 @@ fn what_other_version_controls_execute_cannot_be_changed_and_their_stores_can() 
     assert_no_evil(&session.workspace, "");
 }
 
+/// The devices in the view are the machine's own. To set the mode and the times that they have would change nothing, and
+/// must be refused all the same.
+#[test]
+fn the_machines_devices_are_written_to_and_not_changed() {
+    let session = Session::new();
+    for device in ["null", "zero", "full", "random", "urandom", "tty"] {
+        let path = format!("/dev/{device}");
+        session.refused(&format!("chmod --reference {path} {path}"));
+        session.refused(&format!("chown --reference {path} {path}"));
+        session.refused(&format!("touch --reference {path} {path}"));
+    }
+    session.ok("echo x > /dev/null && head -c 1 /dev/zero > /dev/null && ! echo x > /dev/full");
+}
+
 /// Gives the test, and whoever removes its folders, the right to look everywhere.
 fn reset(folder: &Path) {
     fs::set_permissions(folder, Permissions::from_mode(0o755)).unwrap();

@@ -33,6 +33,9 @@ pub(super) struct View {
 /// Where the new root is assembled: a folder that every system has. What lies below is out of reach by then.
 const BASE: &CStr = c"/tmp";
 
+/// What commands get of the machine's devices.
+pub(super) const DEVICES: [&str; 6] = ["null", "zero", "full", "random", "urandom", "tty"];
+
 /// The unreadable file and the empty folder that masks are made of, while the root is assembled.
 const MASK_FILE: &str = ".masked-file";
 const MASK_FOLDER: &str = ".masked-folder";
@@ -240,7 +243,6 @@ impl<'a> Tree<'a> {
     }
 
     fn devices(&self, shared_memory: u64) -> rustix::io::Result<()> {
-        const DEVICES: [&str; 6] = ["null", "zero", "full", "random", "urandom", "tty"];
         const LINKS: [(&str, &str); 5] = [
             ("ptmx", "pts/ptmx"),
             ("fd", "/proc/self/fd"),
@@ -253,7 +255,8 @@ impl<'a> Tree<'a> {
         self.place(&dev, Path::new("/dev"))?;
         for name in DEVICES {
             let device = clone_tree(CWD, Path::new("/dev").join(name))?;
-            set_attributes(&device, plain, Depth::Top)?;
+            // These are the machine's own, whose mode and owner its root may change. They are written to all the same.
+            set_attributes(&device, plain | READ_ONLY, Depth::Top)?;
             self.place(&device, &Path::new("/dev").join(name))?;
         }
         let terminals = new_mount(

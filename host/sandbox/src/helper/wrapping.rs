@@ -10,6 +10,7 @@ use std::ffi::CString;
 use std::fs::File;
 use std::io::{Read, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::path::Path;
 use std::process::exit;
 
 use rustix::fs::{MemfdFlags, Mode, OFlags, ResolveFlags};
@@ -17,9 +18,10 @@ use rustix::io::{Errno, FdFlags};
 use rustix::process::{Pid, Resource, Rlimit, Signal, WaitOptions, getrlimit, setrlimit};
 use rustix::thread::{LinkNameSpaceType, clear_ambient_capability_set, move_into_link_name_space};
 
-use super::detached::open_shown;
+use super::detached::{Depth, READ_ONLY, open_shown, set_attributes};
 use super::inside::{PROCESSES_CAPPED, Proceed};
 use super::limits::{self, ProcessCap};
+use super::mounts::DEVICES;
 use super::{capabilities, close_control, failed, last_errno, namespaces, protect};
 use crate::control::{self, Received, Report, Request};
 use crate::error::SandboxError;
@@ -304,7 +306,7 @@ impl Composer<'_> {
     }
 }
 
-/// Holds what is protected in the Workspace, at each of its places, in the view that bubblewrap has made.
+/// Holds what is protected in the Workspace, at each of its places, in the view that bubblewrap has made, and the devices.
 ///
 /// This is done by descriptor, as within the native walls. Whoever may join the Session's namespaces may join the
 /// command's, which lie within; a child of this process does, and does nothing else there.
@@ -318,6 +320,7 @@ fn hold(namespace: &OwnedFd, plan: &Enclosed) -> Result<(), SandboxError> {
             let held = enter_view(namespace)
                 .map_err(failed(layer, "setns(CLONE_NEWNS)"))
                 .and_then(|()| {
+                    hold_devices().map_err(failed(layer, "mount_setattr(devices)"))?;
                     plan.workspaces
                         .iter()
                         .try_for_each(|place| hold_at(place, plan))
@@ -337,6 +340,19 @@ fn hold(namespace: &OwnedFd, plan: &Enclosed) -> Result<(), SandboxError> {
             }
         }
     }
+}
+
+/// Keeps the machine's devices as they are: their mode and owner are its root's to change. bubblewrap can make what it shows
+/// read-only, but then no devices are left.
+fn hold_devices() -> rustix::io::Result<()> {
+    for name in DEVICES {
+        match open_shown(&Path::new("/dev").join(name)) {
+            Ok(device) => set_attributes(&device, READ_ONLY, Depth::Top)?,
+            Err(Errno::NOENT) => {}
+            Err(errno) => return Err(errno),
+        }
+    }
+    Ok(())
 }
 
 fn hold_at(place: &Bytes, plan: &Enclosed) -> Result<(), SandboxError> {

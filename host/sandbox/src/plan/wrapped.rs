@@ -75,13 +75,11 @@ pub(crate) enum Inside {
 }
 
 impl Inside {
-    /// The command whose Workspace holds something that is to be held, by other means than bubblewrap's.
+    /// The command in whose view something is to be held, by other means than bubblewrap's.
     pub(crate) fn to_hold(&self) -> Option<&Enclosed> {
         match self {
             Inside::Anchor { .. } => None,
-            Inside::Command(plan) => {
-                (!plan.protected.is_empty() || !plan.denied.is_empty()).then_some(plan)
-            }
+            Inside::Command(plan) => Some(plan),
         }
     }
 }
