@@ -9,7 +9,7 @@ use std::os::unix::fs::MetadataExt;
 use floe_sandbox::{
     Event, Layer, LayerName, MinimumTier, Network, Signal, Streams, Tier, WorkspaceMode,
 };
-use support::{Session, again_without_privileges, eventually, processes_with};
+use support::{Session, again_without_privileges};
 
 #[test]
 fn all_of_this_holds_for_a_host_without_privileges() {
@@ -201,21 +201,7 @@ fn no_privilege_is_left_and_none_comes_back() {
 #[test]
 fn its_descendants_are_hunted_down_at_its_end_and_when_it_is_killed() {
     let session = session();
-    let mark = format!("floe-test-landlock-{}", std::process::id());
-    let daemon = format!("(setsid bash -c 'exec -a {mark} sleep 600' &)");
-    assert_eq!(
-        session.run(&format!("{daemon}; exit 3")).event,
-        Event::Exited(3)
-    );
-    eventually("the daemon is gone", || processes_with(&mark).is_empty());
-
-    let running = session.spawn(&format!("trap '' TERM; {daemon}; touch ready; sleep 600"));
-    eventually("it runs", || {
-        session.workspace.join("ready").exists() && !processes_with(&mark).is_empty()
-    });
-    running.control.kill();
-    assert_eq!(running.finish().event, Event::SandboxEnded);
-    eventually("all of it is gone", || processes_with(&mark).is_empty());
+    support::hunts_descendants_down(&session);
 }
 
 #[test]

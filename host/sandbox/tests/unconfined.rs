@@ -5,7 +5,7 @@ mod support;
 use std::fs;
 
 use floe_sandbox::{Event, SandboxOptions, Signal, Streams, Tier};
-use support::{Session, again_without_privileges, eventually, processes_with};
+use support::{Session, again_without_privileges, eventually};
 
 #[test]
 fn all_of_this_holds_for_a_host_without_privileges() {
@@ -79,19 +79,5 @@ fn a_terminal_works() {
 #[test]
 fn its_descendants_are_hunted_down_at_its_end_and_when_it_is_killed() {
     let session = unconfined();
-    let mark = format!("floe-test-unconfined-{}", std::process::id());
-    let daemon = format!("(setsid bash -c 'exec -a {mark} sleep 600' &)");
-    assert_eq!(
-        session.run(&format!("{daemon}; exit 3")).event,
-        Event::Exited(3)
-    );
-    eventually("the daemon is gone", || processes_with(&mark).is_empty());
-
-    let running = session.spawn(&format!("trap '' TERM; {daemon}; touch ready; sleep 600"));
-    eventually("it runs", || {
-        session.workspace.join("ready").exists() && !processes_with(&mark).is_empty()
-    });
-    running.control.kill();
-    assert_eq!(running.finish().event, Event::SandboxEnded);
-    eventually("all of it is gone", || processes_with(&mark).is_empty());
+    support::hunts_descendants_down(&session);
 }

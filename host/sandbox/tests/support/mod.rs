@@ -319,6 +319,23 @@ fn assert_all_held(output: &std::process::Output) {
     assert!(!text.contains("running 0 tests"), "{text}");
 }
 
+/// Where no process namespace ends what a command has started, the leader does: when the command ends and when it is killed.
+pub(crate) fn hunts_descendants_down(session: &Session) {
+    let mark = format!("floe-test-hunted-{}", session.folder().display());
+    let daemon = format!("(setsid bash -c 'exec -a {mark} sleep 600' &)");
+    let outcome = session.run(&format!("{daemon}; exit 3"));
+    assert_eq!(outcome.event, Event::Exited(3));
+    eventually("the daemon is gone", || processes_with(&mark).is_empty());
+
+    let running = session.spawn(&format!("trap '' TERM; {daemon}; touch ready; sleep 600"));
+    eventually("it runs", || {
+        session.workspace.join("ready").exists() && !processes_with(&mark).is_empty()
+    });
+    running.control.kill();
+    assert_eq!(running.finish().event, Event::SandboxEnded);
+    eventually("all of it is gone", || processes_with(&mark).is_empty());
+}
+
 /// Set in a run of these tests within walls that bubblewrap builds.
 const WITHIN_BWRAP: &str = "FLOE_TEST_WITHIN_BWRAP";
 
