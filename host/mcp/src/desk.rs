@@ -67,13 +67,8 @@ impl Asking {
 }
 
 /// What a model reads beside a denial that nobody was asked about.
-const NEVER: &str = "Nobody could be asked: this client does not support elicitation.";
-/// What the person can do where a call was denied.
-const OTHERWISE: &str = "The person who set it up can allow such calls: with `--approve allow-all` or `--approve read-only` behind `floe mcp`, \
-                         or by the key `approve` in Floe's config.yaml.";
-/// What the person can do where a call was denied what it wanted beyond the sandbox.
-const OTHERWISE_BEYOND: &str = "The person who set it up can let commands reach more: with `--allow-read`, `--allow-write` or \
-                                `--allow-host` behind `floe mcp`.";
+const NEVER: &str = "Nobody could be asked: this client does not support elicitation. The person who set it up can allow such calls: with \
+                     `--approve allow-all` or `--approve read-only` behind `floe mcp`, or by the key `approve` in Floe's config.yaml.";
 
 impl LiveCall {
     fn new(context: &RequestContext<RoleServer>) -> LiveCall {
@@ -192,11 +187,10 @@ impl Approver for Desk {
                 std::future::pending().await
             }
             Asking::Never => {
-                let way = match question.widening {
-                    None => OTHERWISE,
-                    Some(_) => OTHERWISE_BEYOND,
-                };
-                *lock(&live.unasked) = Some(format!("{NEVER} {way}"));
+                // A widening is denied in words that say already what the person can do.
+                if question.widening.is_none() {
+                    *lock(&live.unasked) = Some(NEVER.to_owned());
+                }
                 Answer::Unavailable("the client does not support elicitation".into())
             }
         }

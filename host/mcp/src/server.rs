@@ -76,7 +76,7 @@ impl Server {
         let arguments = request
             .arguments
             .as_ref()
-            .map_or_else(|| "{}".to_owned(), |arguments| object_text(arguments));
+            .map_or_else(|| "{}".to_owned(), object_text);
         let call = self.session.name_call(&request.name, &arguments);
         let id = call.tool_call_id.clone();
         let live = self.desk.enter(&id, context);

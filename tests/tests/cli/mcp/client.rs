@@ -43,9 +43,7 @@ impl Client {
         std::thread::spawn(move || {
             for line in stdout.lines() {
                 let line = line.unwrap();
-                // Whatever is on standard output is a message, or the test fails here.
-                let message: Value = serde_json::from_str(&line).expect(&line);
-                assert_eq!(message["jsonrpc"], "2.0", "{message}");
+                let message = serde_json::from_str(&line).unwrap_or(Value::String(line));
                 if sender.send(message).is_err() {
                     return;
                 }
@@ -143,8 +141,13 @@ impl Client {
         loop {
             let left = until.saturating_duration_since(Instant::now());
             match self.messages.recv_timeout(left) {
-                Ok(message) if wanted(&message) => return message,
-                Ok(message) => self.passed.push(message),
+                Ok(message) => {
+                    must_be_protocol(&message);
+                    if wanted(&message) {
+                        return message;
+                    }
+                    self.passed.push(message);
+                }
                 Err(RecvTimeoutError::Timeout) => panic!("{what} did not come: {:?}", self.passed),
                 Err(RecvTimeoutError::Disconnected) => {
                     let mut stderr = String::new();
@@ -181,6 +184,7 @@ impl Client {
         };
         let mut messages = std::mem::take(&mut self.passed);
         messages.extend(self.messages.iter());
+        messages.iter().for_each(must_be_protocol);
         Ended {
             status,
             stderr: reader.join().unwrap(),
@@ -195,6 +199,11 @@ impl Drop for Client {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// Whatever is on standard output is a message.
+fn must_be_protocol(message: &Value) {
+    assert_eq!(message["jsonrpc"], "2.0", "not of the protocol: {message}");
 }
 
 /// The text of a result, which may be an error of the tool.

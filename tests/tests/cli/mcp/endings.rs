@@ -34,7 +34,7 @@ fn a_client_that_goes_away_ends_its_calls_and_their_processes() {
 #[test]
 fn a_killed_client_leaves_no_process() {
     let place = Place::new();
-    // The client is a shell that holds the pipes of floe; it is killed without a word.
+    // The client is a shell that holds the pipes of floe, alone, and reads; it is killed without a word.
     let binary = crate::support::binary();
     let hello = json!({
         "jsonrpc": "2.0", "id": 1, "method": "initialize",
@@ -50,7 +50,7 @@ fn a_killed_client_leaves_no_process() {
     );
     let input = place.file("input", input);
     let script = format!(
-        "coproc '{}' mcp; cat '{}' >&${{COPROC[1]}}; echo $COPROC_PID > floe.pid; read -r -u ${{COPROC[0]}} line; sleep 600",
+        "coproc '{}' mcp; cat '{}' >&${{COPROC[1]}}; echo $COPROC_PID > floe.pid; while read -r -u ${{COPROC[0]}} line; do :; done",
         binary.display(),
         input.display()
     );

@@ -1,5 +1,6 @@
 //! Lines that no client should write.
 
+use std::io::Write as _;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -148,21 +149,29 @@ fn a_client_that_does_not_begin_as_one_is_told_on_standard_error() {
 #[test]
 fn more_calls_at_once_than_there_is_room_for_are_refused_and_none_is_lost() {
     let place = Place::new();
-    let mut client = Client::start(&place, &[]);
-    let script = "until [ -e go ]; do sleep 0.2; done";
+    let can_ask = json!({"elicitation": {}});
+    let mut client = Client::able_to(&place, &["--approve", "always-ask"], can_ask);
+    // The first waits for the person, and the rest behind it.
     let ids: Vec<u64> = (0..300)
-        .map(|_| client.ask_call("exec_command", json!({"cmd": script})))
+        .map(|_| client.ask_call("list", json!({"path": "."})))
         .collect();
-    let refused = client.wait_for("a refusal", |message| {
-        message["result"]["isError"] == true
-            && message.to_string().contains("Too many calls at once")
+    let question = client.wait_for("a question", |message| {
+        message["method"] == "elicitation/create"
     });
-    client.passed.push(refused);
-    place.workspace_file("go", "");
-    for id in ids {
-        client.result(id);
+    let refused = |message: &Value| message.to_string().contains("Too many calls at once");
+    for _ in 256..300 {
+        let refusal = client.wait_for("a refusal", |message| {
+            refused(message) && ids.iter().any(|id| message["id"] == *id)
+        });
+        assert_eq!(refusal["result"]["isError"], true);
     }
-    still_serves(&mut client);
+    // A no holds for the same calls behind it.
+    client.send(&json!({"jsonrpc": "2.0", "id": question["id"], "result": {"action": "decline"}}));
+    for _ in 0..256 {
+        let denial = client.wait_for("a denial", |message| message.get("result").is_some());
+        assert_eq!(text(&denial["result"]), "Tool call denied by user.");
+    }
+    assert!(client.passed.is_empty(), "{:?}", client.passed);
     client.close();
 }
 
@@ -175,7 +184,6 @@ fn a_client_that_does_not_read_does_not_keep_it() {
     let mut command = place.command(&["mcp"]);
     let mut child = place.spawn(command.stdin(std::process::Stdio::piped()));
     let mut stdin = child.stdin.take().unwrap();
-    use std::io::Write as _;
     let hello = json!({
         "jsonrpc": "2.0", "id": 0, "method": "initialize",
         "params": {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}},
