@@ -13,12 +13,13 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::path::Path;
 use std::process::exit;
 
-use rustix::fs::{MemfdFlags, Mode, OFlags, ResolveFlags};
+use rustix::fs::{MemfdFlags, Mode, OFlags, ResolveFlags, StatVfsMountFlags};
 use rustix::io::{Errno, FdFlags};
+use rustix::mount::MountFlags;
 use rustix::process::{Pid, Resource, Rlimit, Signal, WaitOptions, getrlimit, setrlimit};
 use rustix::thread::{LinkNameSpaceType, clear_ambient_capability_set, move_into_link_name_space};
 
-use super::detached::{Depth, READ_ONLY, open_shown, set_attributes};
+use super::detached::open_shown;
 use super::inside::{PROCESSES_CAPPED, Proceed};
 use super::limits::{self, ProcessCap};
 use super::mounts::DEVICES;
@@ -320,7 +321,8 @@ fn hold(namespace: &OwnedFd, plan: &Enclosed) -> Result<(), SandboxError> {
             let held = enter_view(namespace)
                 .map_err(failed(layer, "setns(CLONE_NEWNS)"))
                 .and_then(|()| {
-                    hold_devices().map_err(failed(layer, "mount_setattr(devices)"))?;
+                    hold_devices()
+                        .map_err(failed(layer, "mount(devices, MS_REMOUNT|MS_RDONLY)"))?;
                     plan.workspaces
                         .iter()
                         .try_for_each(|place| hold_at(place, plan))
@@ -346,11 +348,23 @@ fn hold(namespace: &OwnedFd, plan: &Enclosed) -> Result<(), SandboxError> {
 /// read-only, but then no devices are left.
 fn hold_devices() -> rustix::io::Result<()> {
     for name in DEVICES {
-        match open_shown(&Path::new("/dev").join(name)) {
-            Ok(device) => set_attributes(&device, READ_ONLY, Depth::Top)?,
-            Err(Errno::NOENT) => {}
+        // By path, and by the old call, which every kernel knows that bubblewrap stands on: nothing runs in the view yet that
+        // could change where a path leads, and of its `/proc` this process is no part.
+        let device = Path::new("/dev").join(name);
+        let held = match rustix::fs::statvfs(&device) {
+            Ok(status) => status.f_flag,
+            Err(Errno::NOENT) => continue,
             Err(errno) => return Err(errno),
+        };
+        let mut flags = MountFlags::BIND | MountFlags::RDONLY;
+        // What is not said again would be taken away.
+        for (held_as, flag) in [
+            (StatVfsMountFlags::NOSUID, MountFlags::NOSUID),
+            (StatVfsMountFlags::NOEXEC, MountFlags::NOEXEC),
+        ] {
+            flags.set(flag, held.contains(held_as));
         }
+        rustix::mount::mount_remount(&device, flags, "")?;
     }
     Ok(())
 }
