@@ -125,7 +125,7 @@ mod tests {
         symlink(&outside, folder.join("link")).unwrap();
         fs::write(folder.join("closed/inner/file"), "x").unwrap();
         for closed in ["closed/inner", "closed"] {
-            fs::set_permissions(folder.join(closed), Permissions::from_mode(0)).unwrap();
+            fs::set_permissions(folder.join(closed), Permissions::from_mode(0o000)).unwrap();
         }
         remove_folder(&folder).unwrap();
         assert!(!folder.exists());
