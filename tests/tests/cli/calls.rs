@@ -237,43 +237,45 @@ fn interrupt(pid: u32) {
     rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
 }
 
-/// An agent whose command tool keeps ten characters and has five seconds: enough to begin on a busy machine.
-fn strict_agent(place: &Place) {
+/// An agent whose command tool has these limits.
+fn agent_with(place: &Place, name: &str, limits: &str) {
     place.file(
-        "state/agents/strict/system_config.yaml",
-        "system_prompt: x\ntools:\n  builtin:\n    - name: exec_command\n      description: Runs.\n      permission: execute\n      \
-         maxOutputLength: 10\n      timeoutMs: 5000\n      parameters: {type: object, properties: {cmd: {type: string}, yield_time_ms: {type: integer}}, required: [cmd]}\n",
+        &format!("state/agents/{name}/system_config.yaml"),
+        &format!(
+            "system_prompt: x\ntools:\n  builtin:\n    - name: exec_command\n      description: Runs.\n      permission: execute\n      \
+             {limits}\n      parameters: {{type: object, properties: {{cmd: {{type: string}}, yield_time_ms: {{type: integer}}}}, required: [cmd]}}\n"
+        ),
     );
 }
 
 #[test]
 fn an_agents_entry_sets_the_limits_of_its_tool_for_a_run_and_for_a_call() {
     let place = Place::new();
-    strict_agent(&place);
-    let call =
-        |arguments: &str| place.floe(&["call", "exec_command", arguments, "--agent", "strict"]);
-    let cut = call(r#"{"cmd":"printf 0123456789A; exit 3"}"#);
+    agent_with(&place, "strict", "maxOutputLength: 10");
+    // Less than the shortest window, so that it is over before the tool hands back on its own.
+    agent_with(&place, "hurried", "timeoutMs: 200");
+    let call = |agent: &str, arguments: &str| {
+        place.floe(&["call", "exec_command", arguments, "--agent", agent])
+    };
+    let cut = call("strict", r#"{"cmd":"printf 0123456789A; exit 3"}"#);
     assert_eq!(
         cut.expect(1).stdout,
         "0123456789\n[output truncated: exceeded 10 chars]\n[exit code: 3]\n"
     );
-    let late = call(r#"{"cmd":"printf begin; sleep 60","yield_time_ms":60000}"#);
-    assert_eq!(
-        late.expect(1).stdout,
-        "begin\n[tool timeout: exceeded 5000ms]\n"
-    );
+    let late = call("hurried", r#"{"cmd":"sleep 60","yield_time_ms":60000}"#);
+    assert_eq!(late.expect(1).stdout, "[tool timeout: exceeded 200ms]\n");
     place
         .floe(&["call", "list", "{}", "--agent", "strict"])
         .expect(1);
 
     let script = place.file(
         "script.yaml",
-        "turns:\n  - tool_calls: [{name: exec_command, arguments: {cmd: 'printf begin; sleep 60', yield_time_ms: 60000}}]\n  \
-         - {expect: ['^begin\\n\\[tool timeout: exceeded 5000ms\\]$'], text: x}\n",
+        "turns:\n  - tool_calls: [{name: exec_command, arguments: {cmd: 'sleep 60', yield_time_ms: 60000}}]\n  \
+         - {expect: ['^\\[tool timeout: exceeded 200ms\\]$'], text: x}\n",
     );
     let model = format!("script:{}", script.display());
     place
-        .floe(&["run", "-m", "x", "--model", &model, "--agent", "strict"])
+        .floe(&["run", "-m", "x", "--model", &model, "--agent", "hurried"])
         .expect(0);
 }
 
