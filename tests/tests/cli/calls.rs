@@ -241,7 +241,7 @@ fn interrupt(pid: u32) {
 fn agent_with(place: &Place, name: &str, limits: &str) {
     place.file(
         &format!("state/agents/{name}/system_config.yaml"),
-        &format!(
+        format!(
             "system_prompt: x\ntools:\n  builtin:\n    - name: exec_command\n      description: Runs.\n      permission: execute\n      \
              {limits}\n      parameters: {{type: object, properties: {{cmd: {{type: string}}, yield_time_ms: {{type: integer}}}}, required: [cmd]}}\n"
         ),
