@@ -10,10 +10,14 @@ use crate::error::SandboxError;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Pattern {
     anywhere: bool,
+    files_only: bool,
     parts: Vec<Vec<u8>>,
 }
 
 impl Pattern {
+    /// What is hidden where nobody says otherwise. Folders of these names are often no secrets but a language's own.
+    pub(crate) const FILES_ONLY: [&str; 2] = ["**/.env", "**/.env.*"];
+
     pub(crate) fn parse(text: &str) -> Result<Pattern, SandboxError> {
         let (anywhere, rest) = match text.strip_prefix("**/") {
             Some(rest) => (true, rest),
@@ -35,7 +39,16 @@ impl Pattern {
                         .to_owned(),
             });
         }
-        Ok(Pattern { anywhere, parts })
+        Ok(Pattern {
+            anywhere,
+            files_only: Pattern::FILES_ONLY.contains(&text),
+            parts,
+        })
+    }
+
+    /// Whether it means the folder at `path`, with all that it holds.
+    pub(crate) fn matches_folder(&self, path: &Path) -> bool {
+        !self.files_only && self.matches(path)
     }
 
     /// Whether it means `path`, which is relative to the Workspace.
@@ -103,6 +116,17 @@ mod tests {
         assert!(!matches("secrets/*.pem", "a/secrets/key.pem"));
         assert!(!matches("secrets/*.pem", "secrets/deep/key.pem"));
         assert!(matches("**/secrets/*.pem", "a/secrets/key.pem"));
+    }
+
+    #[test]
+    fn a_folder_is_meant_as_a_file_is_but_for_what_is_hidden_by_default() {
+        let folder = |pattern: &str| {
+            Pattern::parse(pattern)
+                .unwrap()
+                .matches_folder(Path::new("a/.env"))
+        };
+        assert!(folder(".env") && folder("a/.env") && folder("**/.e*"));
+        assert!(!folder("**/.env") && !folder("b"));
     }
 
     #[test]

@@ -25,7 +25,7 @@ pub struct Policy {
     pub extra_read: Vec<PathBuf>,
     /// Further paths outside the Workspace that commands may read and change. `~` is the person's home.
     pub extra_write: Vec<PathBuf>,
-    /// Files of the Workspace whose content commands and tools may not read, as `NAME`, `**/NAME` (both: at any depth) or
+    /// Files and folders of the Workspace whose content commands and tools may not read, as `NAME`, `**/NAME` (both: at any depth) or
     /// `FOLDER/NAME` from the Workspace's root; `*` stands for anything but `/`.
     pub deny_read: Vec<String>,
     /// Paths of the Workspace that commands may not change, beside [`crate::PROTECTED`]; relative to its root.
@@ -48,7 +48,7 @@ impl Default for Policy {
             allow_hosts: Vec::new(),
             extra_read: Vec::new(),
             extra_write: Vec::new(),
-            deny_read: vec!["**/.env".into(), "**/.env.*".into()],
+            deny_read: Pattern::FILES_ONLY.map(Into::into).to_vec(),
             protect: Vec::new(),
             hard_links: HardLinks::default(),
             search: Search::default(),
@@ -71,7 +71,7 @@ impl Policy {
         }
     }
 
-    /// What `deny_read` says of paths relative to the Workspace, for whoever reads it without a command.
+    /// What `deny_read` says of files by their paths relative to the Workspace, for whoever reads it without a command.
     ///
     /// # Errors
     ///
@@ -79,9 +79,27 @@ impl Policy {
     pub fn denies_reading(
         &self,
     ) -> Result<impl Fn(&Path) -> bool + Send + Sync + use<>, SandboxError> {
+        let patterns = self.hidden()?;
+        Ok(move |path: &Path| {
+            let mut above = path.ancestors().skip(1);
+            patterns.iter().any(|pattern| pattern.matches(path))
+                || above.any(|folder| {
+                    patterns
+                        .iter()
+                        .any(|pattern| pattern.matches_folder(folder))
+                })
+        })
+    }
+
+    /// As [`Policy::denies_reading`], of folders, which are hidden with all that they hold.
+    pub(crate) fn denies_entering(&self) -> Result<impl Fn(&Path) -> bool + use<>, SandboxError> {
+        let patterns = self.hidden()?;
+        Ok(move |path: &Path| patterns.iter().any(|pattern| pattern.matches_folder(path)))
+    }
+
+    fn hidden(&self) -> Result<Vec<Pattern>, SandboxError> {
         let patterns = self.deny_read.iter().map(|text| Pattern::parse(text));
-        let patterns = patterns.collect::<Result<Vec<_>, _>>()?;
-        Ok(move |path: &Path| patterns.iter().any(|pattern| pattern.matches(path)))
+        patterns.collect()
     }
 }
 

@@ -97,6 +97,17 @@ pub(crate) fn protected(
                 reason: "name it by its path relative to the Workspace, without `..`.".to_owned(),
             });
         }
+        if path
+            .as_os_str()
+            .as_bytes()
+            .iter()
+            .any(|byte| b"*?[".contains(byte))
+        {
+            return Err(SandboxError::Protection {
+                path: path.display().to_string(),
+                reason: "`protect` takes paths, no patterns: name each file or folder.".to_owned(),
+            });
+        }
         finder.leaf(path);
     }
     finder.look(survey);

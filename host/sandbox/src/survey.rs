@@ -24,7 +24,7 @@ pub(crate) struct Survey {
     pub(crate) repositories: BTreeSet<PathBuf>,
     /// Folders that git takes for git directories themselves: bare repositories, and those that a `.git` file points to.
     pub(crate) stores: BTreeSet<PathBuf>,
-    /// Files whose content is hidden, and folders that the host may not look into. A command could give itself the right
+    /// Files and folders whose content is hidden, and folders that the host may not look into. A command could give itself the right
     /// to, and nobody can say what it would find.
     pub(crate) denied: BTreeSet<PathBuf>,
     /// Files that have further names which were not found.
@@ -55,6 +55,7 @@ const DEEPEST: usize = 64;
 /// Searches the Workspace, as far as the policy says.
 pub(crate) fn survey(workspace: &OwnedFd, policy: &Policy) -> Result<Survey, SandboxError> {
     let denies_reading = policy.denies_reading()?;
+    let denies_entering = policy.denies_entering()?;
     let mut found = Survey::default();
     found.repositories.insert(PathBuf::new());
     let mut names = HardLinks::default();
@@ -84,6 +85,9 @@ pub(crate) fn survey(workspace: &OwnedFd, policy: &Policy) -> Result<Survey, San
         for (name, kind) in listing.others {
             let path = folder.join(&name);
             match kind {
+                FileType::Directory if denies_entering(&path) => {
+                    found.denied.insert(path);
+                }
                 FileType::Directory if depth < policy.search.depth => {
                     waiting.push((path, depth + 1));
                 }
@@ -92,9 +96,16 @@ pub(crate) fn survey(workspace: &OwnedFd, policy: &Policy) -> Result<Survey, San
                 }
                 FileType::RegularFile | FileType::Symlink if denies_reading(&path) => {
                     // A link is read by what it leads to.
-                    if let Some((path, FileType::RegularFile)) = links::follow(workspace, &path).end
-                    {
-                        found.denied.insert(path);
+                    match links::follow(workspace, &path).end {
+                        Some((end, FileType::RegularFile)) => {
+                            found.denied.insert(end);
+                        }
+                        Some((end, FileType::Directory))
+                            if denies_entering(&path) && !end.as_os_str().is_empty() =>
+                        {
+                            found.denied.insert(end);
+                        }
+                        _ => {}
                     }
                 }
                 FileType::RegularFile => names.look(&opened, &folder, &name),

@@ -230,3 +230,38 @@ fn assert_no_evil(folder: &Path, said: &str) {
         }
     }
 }
+
+/// A pattern that names a folder hides what is in it, however deep, whatever the folder is called by; the names that are
+/// hidden by default are those of files.
+#[test]
+fn a_folder_that_may_not_be_read_hides_all_that_it_holds() {
+    let session = Session::with(|workspace, options| {
+        for file in [
+            "secrets/key",
+            "secrets/deep/er/key",
+            "a/private/key",
+            ".env/bin/activate",
+        ] {
+            let file = workspace.join(file);
+            fs::create_dir_all(file.parent().unwrap()).unwrap();
+            fs::write(file, "the content\n").unwrap();
+        }
+        symlink("secrets", workspace.join("innocent")).unwrap();
+        let patterns = ["secrets", "**/private", "**/.env"];
+        options.policy.deny_read = patterns.map(Into::into).to_vec();
+    });
+    let script = "cat secrets/key secrets/deep/er/key innocent/key a/private/key; mv secrets b; cat b/key; \
+                  ls secrets; cat .env/bin/activate";
+    let said = attempt(&session, script);
+    assert_eq!(said.matches("the content").count(), 1, "{said}");
+}
+
+/// Nothing is protected by a pattern, so nobody may take one for a protection.
+#[test]
+fn a_pattern_among_protected_paths_is_refused() {
+    for pattern in ["**/x", "sub/*", "a?", "[ab]"] {
+        let session = Session::with(|_, options| options.policy.protect = vec![pattern.into()]);
+        let said = attempt(&session, "true");
+        assert!(said.contains("takes paths, no patterns"), "{said}");
+    }
+}

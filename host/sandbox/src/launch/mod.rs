@@ -95,6 +95,7 @@ impl Sandbox {
     ) -> Result<Child, SandboxError> {
         command.refuse_nul()?;
         self.refuse_removed_workspace(command)?;
+        self.refuse_closed_directory(command)?;
         if let Some(prepared) = self.prepare(command, files)? {
             return self.start(prepared, command);
         }
@@ -231,6 +232,38 @@ impl Sandbox {
             path: command.working_directory.display().to_string(),
             fault: DirectoryFault::WorkspaceGone,
         })
+    }
+
+    /// A folder that the host may not look into is an empty one within the walls: a command that was to work there would
+    /// find nothing, and not be told why.
+    fn refuse_closed_directory(&self, command: &ConfinedCommand) -> Result<(), SandboxError> {
+        use rustix::fs::{Access, Mode, OFlags, ResolveFlags, access, openat2};
+        let place = &command.working_directory;
+        if place.as_os_str().is_empty() {
+            return Ok(());
+        }
+        let opened = openat2(
+            &self.options.workspace,
+            place,
+            OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC,
+            Mode::empty(),
+            ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS,
+        );
+        let may_enter = opened.and_then(|folder| {
+            use std::os::fd::AsRawFd;
+            access(
+                format!("/proc/self/fd/{}", folder.as_raw_fd()),
+                Access::EXEC_OK,
+            )
+        });
+        match may_enter {
+            Err(rustix::io::Errno::ACCESS) => Err(SandboxError::Directory {
+                path: place.display().to_string(),
+                fault: DirectoryFault::Denied,
+            }),
+            // Whatever else is wrong with it, the helper finds where it matters.
+            _ => Ok(()),
+        }
     }
 
     fn session(&self) -> std::sync::MutexGuard<'_, Session> {

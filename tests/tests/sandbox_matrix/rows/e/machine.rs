@@ -53,11 +53,11 @@ fn stopped(stage: &Stage, change: impl FnOnce(&mut Setup), script: &str) -> Stat
 
 fn full_temporary_folder(stage: &Stage) {
     for (place, script) in [
-        ("$TMPDIR", "head -c 1G /dev/zero > f"),
-        ("/var/tmp", "head -c 1G /dev/zero > f"),
+        ("$TMPDIR", "head -c 4G /dev/zero > f"),
+        ("/var/tmp", "head -c 4G /dev/zero > f"),
         (
             "$HOME/deep/er",
-            "for i in {1..64}; do head -c 4M /dev/zero > $i; done",
+            "for ((i = 0; i < 1000; i++)); do head -c 4M /dev/zero > $i; done",
         ),
         (
             "/tmp",
@@ -67,8 +67,8 @@ fn full_temporary_folder(stage: &Stage) {
     ] {
         let few = |setup: &mut Setup| {
             setup.sandbox.policy.limits.tmp_mb = 8;
-            // What is written at once, before anybody looks, stays below.
-            setup.sandbox.policy.limits.file_mb = 64;
+            // A fast machine writes much before anybody looks; the end must come from the look, not from this.
+            setup.sandbox.policy.limits.file_mb = 4096;
         };
         let session = stage.session_with(few);
         let outcome = session.run(&format!("mkdir -p {place}; cd {place}; {script}"));
