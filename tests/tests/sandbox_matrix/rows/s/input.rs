@@ -50,9 +50,18 @@ pub(crate) const ROWS: &[Row] = &[
     ),
 ];
 
+/// While bash starts a program it can be interrupted in vain, and then interrupts itself for ever: so only once the
+/// program runs and the shell has had the time to wait for it.
+fn until_it_sleeps(mark: &str) {
+    let sleeping = format!("sleep\0{mark}");
+    eventually("it sleeps", || processes_with(&sleeping) > 0);
+    std::thread::sleep(Duration::from_millis(20));
+}
+
 fn interrupt_is_trapped(stage: &Stage) {
     let session = stage.session();
-    let script = "trap 'echo INT; exit 9' INT; echo up; sleep 100";
+    let sleep = mark();
+    let script = &format!("trap 'echo INT; exit 9' INT; echo up; sleep {sleep}");
     stage.wait(async {
         for terminal in [false, true] {
             let command = session
@@ -63,6 +72,7 @@ fn interrupt_is_trapped(stage: &Stage) {
                 .await
                 .unwrap();
             read_until(&command, "up").await;
+            until_it_sleeps(&sleep);
             command.send_signal("SIGINT").unwrap();
             let outcome = finish(&command).await;
             assert_eq!(outcome.status, Status::Exited(9), "terminal: {terminal}");
@@ -174,8 +184,11 @@ fn interrupt_of_the_host(stage: &Stage) {
             assert_eq!(finish(&command).await.status, Status::Exited(7));
         }
         // And one that is meant for the command ends with the command's code, whatever leads it.
-        let command = session.start("trap 'exit 3' INT; echo up; sleep 100").await;
+        let sleep = mark();
+        let script = format!("trap 'exit 3' INT; echo up; sleep {sleep}");
+        let command = session.start(&script).await;
         read_until(&command, "up\n").await;
+        until_it_sleeps(&sleep);
         command.send_signal("SIGINT").unwrap();
         assert_eq!(finish(&command).await.status, Status::Exited(3));
     });
