@@ -199,7 +199,7 @@ fn input_is_read_until_its_end() {
 #[test]
 fn a_signal_reaches_the_whole_group_of_the_command() {
     let session = Session::new();
-    let running = session.spawn("trap 'echo INT; exit 9' INT; touch ready; read line");
+    let running = session.spawn("trap 'echo INT; exit 9' INT; : > ready; while :; do :; done");
     eventually("the trap is set", || {
         session.workspace.join("ready").exists()
     });
