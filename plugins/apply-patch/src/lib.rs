@@ -86,10 +86,7 @@ fn apply(arguments: &Arguments) -> Result<Outcome, String> {
         .map_err(explain)?;
     }
     let diff = transaction.preview().map_err(explain)?;
-    let changes = transaction.commit().map_err(|faults| {
-        let told: Vec<String> = faults.iter().map(Failure::explanation).collect();
-        told.join("\n")
-    })?;
+    let changes = floe_editing::commit(&transaction)?;
     Ok(Outcome::text(told(count, &changes, desk.told(), &diff)))
 }
 

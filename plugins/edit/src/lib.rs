@@ -56,10 +56,7 @@ fn edit(arguments: &Arguments) -> Result<Outcome, String> {
         .replace(path, &bytes, Some(&opened.sha256))
         .map_err(explain)?;
     let diff = transaction.preview().map_err(explain)?;
-    transaction.commit().map_err(|faults| {
-        let told: Vec<String> = faults.iter().map(Failure::explanation).collect();
-        told.join("\n")
-    })?;
+    floe_editing::commit(&transaction)?;
     Ok(Outcome::text(told(path, &replaced, &diff)))
 }
 

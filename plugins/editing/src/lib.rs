@@ -11,6 +11,7 @@ mod nearest;
 pub use document::{Document, NotText};
 pub use ladder::{Fault, Replaced, Step, fold, replace};
 
+use floe_tool::edits::{Change, Transaction};
 use floe_tool::{Failure, workspace};
 use sha2::{Digest, Sha256};
 
@@ -62,23 +63,27 @@ pub fn open(path: &str) -> Result<Opened, Failure> {
     })
 }
 
+/// Makes all changes of a transaction.
+///
+/// # Errors
+/// Each fault on a line of its own: what to tell the model.
+pub fn commit(transaction: &Transaction) -> Result<Vec<Change>, String> {
+    transaction.commit().map_err(|faults| {
+        let told: Vec<String> = faults.iter().map(Failure::explanation).collect();
+        told.join("\n")
+    })
+}
+
 /// As much of a diff as a result shows, in bytes; what is left out is said.
 pub fn bounded(diff: &str, most: usize) -> String {
     if diff.len() <= most {
         return diff.to_owned();
     }
-    let end = diff[..floor(diff, most)]
+    let end = diff[..diff.floor_char_boundary(most)]
         .rfind('\n')
         .map_or(0, |end| end + 1);
     let left = diff[end..].lines().count();
     format!("{}[{left} more lines of the diff]\n", &diff[..end])
-}
-
-fn floor(text: &str, mut index: usize) -> usize {
-    while !text.is_char_boundary(index) {
-        index -= 1;
-    }
-    index
 }
 
 #[cfg(test)]

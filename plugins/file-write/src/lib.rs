@@ -73,10 +73,7 @@ fn write(arguments: &Arguments) -> Result<Outcome, String> {
             .create(path, content.as_bytes())
             .map_err(explain)?;
     }
-    let changes = transaction.commit().map_err(|faults| {
-        let told: Vec<String> = faults.iter().map(Failure::explanation).collect();
-        told.join("\n")
-    })?;
+    let changes = floe_editing::commit(&transaction)?;
     Ok(Outcome::text(told(path, content.len(), exists, &changes)))
 }
 

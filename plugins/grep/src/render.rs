@@ -81,15 +81,8 @@ fn window(text: &str, at: usize) -> (usize, usize) {
         return (0, text.len());
     }
     let latest = text.len() - LINE_BYTES;
-    let start = floor(text, at.saturating_sub(LINE_BYTES / 4).min(latest));
-    (start, floor(text, start + LINE_BYTES))
-}
-
-fn floor(text: &str, mut index: usize) -> usize {
-    while !text.is_char_boundary(index) {
-        index -= 1;
-    }
-    index
+    let start = text.floor_char_boundary(at.saturating_sub(LINE_BYTES / 4).min(latest));
+    (start, text.floor_char_boundary(start + LINE_BYTES))
 }
 
 /// The start of the line that is `count` above the one that starts at `start`.

@@ -137,13 +137,15 @@ impl Printed {
     fn error(&mut self, text: &str) {
         let mut text = text;
         if self.tail.is_empty() && self.head.len() < ERROR_BYTES / 2 {
-            let end = floor(text, ERROR_BYTES / 2 - self.head.len());
+            let end = text.floor_char_boundary(ERROR_BYTES / 2 - self.head.len());
             self.head.push_str(&text[..end]);
             text = &text[end..];
         }
         self.tail.push_str(text);
         if self.tail.len() > ERROR_BYTES {
-            let gone = floor(&self.tail, self.tail.len() - ERROR_BYTES / 2);
+            let gone = self
+                .tail
+                .floor_char_boundary(self.tail.len() - ERROR_BYTES / 2);
             self.left_out += self.tail[..gone].chars().count();
             self.tail.drain(..gone);
         }
@@ -168,14 +170,6 @@ impl Printed {
         }
         text + &self.tail
     }
-}
-
-fn floor(text: &str, index: usize) -> usize {
-    let mut index = index.min(text.len());
-    while !text.is_char_boundary(index) {
-        index -= 1;
-    }
-    index
 }
 
 #[cfg(test)]
