@@ -3,7 +3,7 @@
 //! Output streams as it arrives. A command that outlives its window goes on, and `input_command` reaches it. Everything that a
 //! command may touch is decided below the `commands` interface, never here.
 
-use floe_tool::commands::{Command, CommandSession, Widen};
+use floe_tool::commands::{Command, CommandSession, Widen, spawn_error};
 use floe_tool::{
     Context, Definition, Failure, Outcome, Permission, Tool, Truncation, cancellation, output,
 };
@@ -137,13 +137,6 @@ fn window(asked_ms: f64, remaining: Option<Duration>) -> Duration {
         remaining.as_secs_f64() * 1000.0 - RESERVE_MS
     });
     Duration::from_millis(asked_ms.min(most).max(YIELD_LEAST_MS) as u64)
-}
-
-fn spawn_error(failure: &Failure) -> String {
-    match &failure.hint {
-        Some(hint) => format!("[spawn error: {}]\n{hint}", failure.message),
-        None => format!("[spawn error: {}]", failure.message),
-    }
 }
 
 fn running_note(process_id: &str) -> String {

@@ -1,5 +1,6 @@
 //! The newest of many paths, in bounded memory. Pure.
 
+use floe_tool::output::push_on_one_line;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -34,13 +35,7 @@ impl Newest {
         let shown = self.kept.len();
         let mut text = String::new();
         for (_, path) in self.kept.into_sorted_vec() {
-            for character in path.chars() {
-                if character.is_control() {
-                    text.extend(character.escape_default());
-                } else {
-                    text.push(character);
-                }
-            }
+            push_on_one_line(&path, &mut text);
             text.push('\n');
         }
         let note = (self.total > shown as u64).then(|| {

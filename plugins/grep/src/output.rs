@@ -1,5 +1,6 @@
 //! One search: file after file, until enough is found or enough was looked at. Pure.
 
+use floe_tool::output::push_on_one_line;
 use floe_tool::workspace::FileBatch;
 
 use crate::Mode;
@@ -177,7 +178,7 @@ impl<'p> Search<'p> {
                 }
             }
             Mode::Files | Mode::Count if first == 0 && last > 0 => {
-                render::push_path(path, &mut self.text);
+                push_on_one_line(path, &mut self.text);
                 if mode == Mode::Count {
                     self.text.push_str(&format!(":{count}"));
                 }

@@ -1,5 +1,7 @@
 //! Matches as text: `path:line:text`, and `path-line-text` for the lines around them. Pure.
 
+use floe_tool::output::push_on_one_line;
+
 use crate::search::{Match, line_end, line_start, trim_end};
 
 /// A line is shown up to so many bytes around its match.
@@ -48,19 +50,8 @@ pub(crate) fn content(
     }
 }
 
-/// A path on its line, control characters written out.
-pub(crate) fn push_path(path: &str, out: &mut String) {
-    for character in path.chars() {
-        if character.is_control() {
-            out.extend(character.escape_default());
-        } else {
-            out.push(character);
-        }
-    }
-}
-
 fn push_line(path: &str, number: u64, mark: char, text: &str, at: Option<usize>, out: &mut String) {
-    push_path(path, out);
+    push_on_one_line(path, out);
     out.push(mark);
     out.push_str(&number.to_string());
     out.push(mark);
@@ -194,7 +185,7 @@ mod tests {
     #[test]
     fn a_name_cannot_break_its_line() {
         let mut out = String::new();
-        push_path("a\nb", &mut out);
+        push_on_one_line("a\nb", &mut out);
         assert_eq!(out, "a\\nb");
     }
 }

@@ -1,5 +1,6 @@
 //! Sorts, cuts and renders entries. Pure.
 
+use floe_tool::output::push_on_one_line;
 use floe_tool::workspace::EntryKind;
 use std::fmt::Write;
 
@@ -68,13 +69,7 @@ fn render(line: &Line, with_size: bool, text: &mut String) {
         EntryKind::Other => "other",
     });
     text.push('\t');
-    for character in line.name.chars() {
-        if character.is_control() {
-            text.extend(character.escape_default());
-        } else {
-            text.push(character);
-        }
-    }
+    push_on_one_line(&line.name, text);
     if with_size && line.kind == EntryKind::File {
         let _ = write!(text, "\t{}", line.size);
     }

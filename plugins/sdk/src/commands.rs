@@ -83,6 +83,14 @@ impl Command {
     }
 }
 
+/// What to tell of a command that could not be started: the reason, and what to do on the next line.
+pub fn spawn_error(failure: &Failure) -> String {
+    match &failure.hint {
+        Some(hint) => format!("[spawn error: {}]\n{hint}", failure.message),
+        None => format!("[spawn error: {}]", failure.message),
+    }
+}
+
 /// How a command is doing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Status {

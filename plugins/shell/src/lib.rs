@@ -2,7 +2,7 @@
 //!
 //! Everything that a command may touch is decided below the `commands` interface, never here.
 
-use floe_tool::commands::{Command, CommandSession, OutputChannel, Status, Widen};
+use floe_tool::commands::{Command, CommandSession, OutputChannel, Status, Widen, spawn_error};
 use floe_tool::{Context, Definition, Failure, Outcome, Permission, Tool, Truncation, output};
 use std::time::{Duration, Instant};
 
@@ -65,10 +65,7 @@ impl Tool for Shell {
                 session.close_stdin()?;
                 follow(&session, limit)
             }
-            Err(failure) => Ok(Outcome::failed(match &failure.hint {
-                Some(hint) => format!("[spawn error: {}]\n{hint}", failure.message),
-                None => format!("[spawn error: {}]", failure.message),
-            })),
+            Err(failure) => Ok(Outcome::failed(spawn_error(&failure))),
         }
     }
 }
