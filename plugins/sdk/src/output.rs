@@ -9,7 +9,7 @@ pub fn write(text: &str) -> u32 {
     host::write(text)
 }
 
-/// Appends `text` to `line` with its control characters written out (`\\n`), so that a name cannot break its line.
+/// Appends `text` to `line` with its control characters written out (`\n`), so that a name cannot break its line.
 pub fn push_on_one_line(text: &str, line: &mut String) {
     for character in text.chars() {
         if character.is_control() {
