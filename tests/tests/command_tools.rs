@@ -350,8 +350,5 @@ async fn an_interrupt_is_answered_at_once_and_gives_the_command_its_second_behin
         assert!(Instant::now() < limit, "it was not asked first");
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
-    while !door.commands.list().is_empty() {
-        assert!(Instant::now() < limit, "it is forgotten when it has ended");
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
+    door.until_no_command_is_left().await;
 }

@@ -4,7 +4,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use floe_command::{CommandOptions, CommandSessions};
 use floe_environment::{
@@ -313,6 +313,15 @@ impl Door {
             tool_call_id: id.into(),
         };
         self.environment.execute(call, cancel.clone())
+    }
+
+    /// Waits until no command is registered: what a call leaves is ended behind its answer.
+    pub(crate) async fn until_no_command_is_left(&self) {
+        let limit = Instant::now() + LONG;
+        while !self.commands.list().is_empty() {
+            assert!(Instant::now() < limit, "a command is still registered");
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
     }
 
     /// Runs the call `c1` to its end.
