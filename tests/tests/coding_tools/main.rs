@@ -1,0 +1,5 @@
+//! The coding tools, as a model meets them: every call goes through a real Session to a built component and back. One file per
+//! subject; a test's name is the behaviour that it proves.
+
+mod reading;
+mod rig;
