@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{ApprovalDecision, BackgroundTask, StopReason};
+use crate::{ApprovalDecision, AskedQuestion, BackgroundTask, QuestionAnswered, StopReason, Todo};
 
 /// Tokens of one request, or of a Session so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -34,6 +34,22 @@ impl std::ops::AddAssign for TokenCount {
 pub enum EventMsg {
     /// The one decision about a call.
     ApprovalDecision(ApprovalDecision),
+    /// A call asks the person something, and waits.
+    Question(AskedQuestion),
+    /// The question of a call is no longer open.
+    QuestionAnswered(QuestionAnswered),
+    /// A plan waits for the person: a decision of kind `plan` follows, now or in a later run.
+    PlanProposed {
+        /// The call that handed it in.
+        tool_call_id: String,
+        /// The plan, as the model wrote it.
+        plan: String,
+    },
+    /// The todo list of the Session was replaced.
+    TodoList {
+        /// The list as it is now.
+        todos: Vec<Todo>,
+    },
     /// The run was interrupted; the last message of it.
     Abort {
         /// Why.

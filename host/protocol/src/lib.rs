@@ -9,6 +9,7 @@ mod ids;
 mod message;
 mod model_message;
 mod permission;
+mod question;
 mod stop_reason;
 mod tool;
 mod visible;
@@ -23,6 +24,9 @@ pub use ids::{AgentId, IdError, SessionId};
 pub use message::{Body, OmniMessage, SessionMeta, Source, now};
 pub use model_message::{Fidelity, ModelMsg, Phase, Role};
 pub use permission::{Mode, ParsePermissionError, Permission};
+pub use question::{
+    AnswerSource, AskedQuestion, QuestionAnswered, QuestionChoice, Todo, TodoStatus,
+};
 pub use stop_reason::StopReason;
 pub use tool::{
     DEFAULT_MAX_OUTPUT_LENGTH, DEFAULT_TIMEOUT_MS, Facts, ModelClass, ToolCall, ToolDefinition,

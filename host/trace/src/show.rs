@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use floe_protocol::{
-    Body, EventMsg, Facts, Keep, ModelMsg, OmniMessage, Reached, Role, Scope, SessionMeta, visible,
+    Body, DecisionKind, EventMsg, Facts, Keep, ModelMsg, OmniMessage, QuestionAnswered, Reached,
+    Role, Scope, SessionMeta, Todo, TodoStatus, visible,
 };
 
 use crate::Record;
@@ -155,11 +156,41 @@ fn widening(reached: &Reached, scope: Scope) -> String {
     format!(", to {} {scope}", parts.join(", "))
 }
 
+/// What came of a question.
+fn answer(answered: &QuestionAnswered) -> String {
+    let said = answered.answer.as_deref().map(beginning);
+    let parts = answered.selected.iter().map(String::as_str).chain(said);
+    let parts: Vec<&str> = parts.collect();
+    let source = answered.source.as_str();
+    match parts.is_empty() {
+        true => format!("by {source}"),
+        false => format!("by {source}: {}", parts.join(", ")),
+    }
+}
+
+/// How far a list is, and what is under way.
+fn todos(todos: &[Todo]) -> String {
+    let with = |status| todos.iter().filter(move |todo| todo.status == status);
+    let mut text = format!(
+        "{} of {} done",
+        with(TodoStatus::Completed).count(),
+        todos.len()
+    );
+    if let Some(todo) = with(TodoStatus::InProgress).next() {
+        text.push_str(&format!(", now: {}", beginning(&todo.content)));
+    }
+    text
+}
+
 fn event(event: &EventMsg) -> (&'static str, String) {
     match event {
         EventMsg::ApprovalDecision(decision) => {
+            let plan = match decision.kind {
+                DecisionKind::Plan => "the plan of ",
+                DecisionKind::Call | DecisionKind::Widening => "",
+            };
             let mut text = format!(
-                "{} {} by {} ({})",
+                "{} {plan}{} by {} ({})",
                 decision.decision.as_str(),
                 decision.tool,
                 decision.by.as_str(),
@@ -176,6 +207,13 @@ fn event(event: &EventMsg) -> (&'static str, String) {
             }
             ("approval_decision", text)
         }
+        EventMsg::Question(asked) => (
+            "question",
+            format!("{} asks: {}", asked.tool, beginning(&asked.text)),
+        ),
+        EventMsg::QuestionAnswered(answered) => ("question_answered", answer(answered)),
+        EventMsg::PlanProposed { plan, .. } => ("plan_proposed", beginning(plan).to_owned()),
+        EventMsg::TodoList { todos } => ("todo_list", self::todos(todos)),
         EventMsg::Abort { reason } => ("abort", reason.clone().unwrap_or_default()),
         EventMsg::TokenUsage { session, request } => (
             "token_usage",
@@ -230,8 +268,8 @@ fn event(event: &EventMsg) -> (&'static str, String) {
 mod tests {
     use expect_test::expect;
     use floe_protocol::{
-        ApprovalDecision, ApprovalMode, DecidedBy, Decision, DecisionKind, Mode, StopReason,
-        TokenCount,
+        AnswerSource, ApprovalDecision, ApprovalMode, AskedQuestion, DecidedBy, Decision,
+        DecisionKind, Mode, StopReason, TokenCount,
     };
 
     use super::*;
@@ -324,6 +362,57 @@ mod tests {
             2026-11-30T09:00:00.000Z  request_begin
             2026-11-30T09:00:00.000Z  trace_healed        ended a torn line of 41 bytes
         "#]].assert_eq(&(lines.join("\n") + "\n"));
+    }
+
+    #[test]
+    fn what_a_person_is_asked_and_answers_is_told_in_short() {
+        let asked = EventMsg::Question(AskedQuestion {
+            tool_call_id: "c1".into(),
+            tool: "ask_clarification".into(),
+            header: None,
+            text: "Which\ndatabase?".into(),
+            choices: vec![],
+            multiple: false,
+            free_text: true,
+            suggested: None,
+        });
+        let answered = |source, answer: Option<&str>, selected: &[&str]| {
+            EventMsg::QuestionAnswered(QuestionAnswered {
+                tool_call_id: "c1".into(),
+                source,
+                answer: answer.map(str::to_owned),
+                selected: selected.iter().map(|label| (*label).to_owned()).collect(),
+                waited_ms: 7,
+            })
+        };
+        let todo = |content: &str, status| Todo {
+            content: content.into(),
+            status,
+        };
+        let lines = [
+            asked,
+            answered(AnswerSource::User, Some("a small one"), &["sqlite", "none"]),
+            answered(AnswerSource::Timeout, None, &[]),
+            EventMsg::PlanProposed {
+                tool_call_id: "c2".into(),
+                plan: "1. Look.".into(),
+            },
+            EventMsg::TodoList {
+                todos: vec![
+                    todo("a", TodoStatus::Completed),
+                    todo("b", TodoStatus::InProgress),
+                ],
+            },
+        ]
+        .map(|event| line(Body::EventMsg(event)));
+        expect![[r#"
+            2026-11-30T09:00:00.000Z  question            ask_clarification asks: Which\ndatabase?
+            2026-11-30T09:00:00.000Z  question_answered   by user: sqlite, none, a small one
+            2026-11-30T09:00:00.000Z  question_answered   by timeout
+            2026-11-30T09:00:00.000Z  plan_proposed       1. Look.
+            2026-11-30T09:00:00.000Z  todo_list           1 of 2 done, now: b
+        "#]]
+        .assert_eq(&(lines.join("\n") + "\n"));
     }
 
     #[test]
