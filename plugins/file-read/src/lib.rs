@@ -4,10 +4,13 @@
 
 mod content;
 mod page;
+mod utf16;
 
+use content::Encoding;
 use floe_tool::workspace::{self, EntryKind};
 use floe_tool::{Context, Definition, Failure, Outcome, Permission, Tool};
-use page::{LINES_DEFAULT, Pager};
+use page::{LINES_DEFAULT, Page, Pager};
+use utf16::Decoder;
 
 const NAME: &str = "file_read";
 /// The largest file that may be asked for without saying where to start.
@@ -64,7 +67,7 @@ impl Tool for FileRead {
 floe_tool::export!(FileRead);
 
 fn read(arguments: &Arguments) -> Result<Outcome, String> {
-    let path = arguments.path.as_str();
+    let path = &*workspace::meant(&arguments.path);
     let entry = workspace::stat(path).map_err(|failure| explain(path, &failure))?;
     match entry.kind {
         EntryKind::File => {}
@@ -81,46 +84,80 @@ fn read(arguments: &Arguments) -> Result<Outcome, String> {
             entry.size
         ));
     }
-    let numbers = arguments.line_numbers.unwrap_or(false);
     let mut pager = Pager::new(
         arguments.offset.unwrap_or(1),
         arguments.limit.unwrap_or(LINES_DEFAULT),
-        numbers,
+        arguments.line_numbers.unwrap_or(false),
     );
+    let encoding = feed(path, entry.size, arguments, &mut pager)?;
+    let page = pager.finish().map_err(|reason| unreadable(path, &reason))?;
+    Ok(shown(page, encoding))
+}
+
+/// Gives the file to the pager as UTF-8, and says what it is written in.
+fn feed(
+    path: &str,
+    size: u64,
+    arguments: &Arguments,
+    pager: &mut Pager,
+) -> Result<Encoding, String> {
+    let mut encoding = Encoding::Utf8;
+    let mut decoder = None;
     let mut seen = 0;
     for piece in workspace::pieces(path) {
         let piece = piece.map_err(|failure| explain(path, &failure))?;
         let mut bytes = piece.as_slice();
         if seen == 0 {
-            content::check(bytes).map_err(|reason| {
-                format!(
-                    "Failed to read file: \"{path}\" {reason} ({} bytes).",
-                    entry.size
-                )
-            })?;
-            if numbers || arguments.asks_for_a_part() {
+            encoding = content::encoding(bytes)
+                .map_err(|reason| unreadable(path, &format!("{reason} ({size} bytes).")))?;
+            if let Encoding::Utf16(order) = encoding {
+                decoder = Some(Decoder::new(order));
+                bytes = &bytes[2..];
+            } else if arguments.line_numbers == Some(true) || arguments.asks_for_a_part() {
                 bytes = content::without_byte_order_mark(bytes);
             }
         }
-        pager.feed(bytes);
         seen += piece.len() as u64;
+        match &mut decoder {
+            Some(decoder) => {
+                let text = decoder.feed(bytes);
+                pager.feed(text.map_err(|reason| unreadable(path, reason))?.as_bytes());
+            }
+            None => pager.feed(bytes),
+        }
         if pager.is_full() && seen >= COUNTED_MOST {
             pager.stop_counting();
-            break;
+            return Ok(encoding);
         }
     }
-    let page = pager
-        .finish()
-        .map_err(|reason| format!("Failed to read file: \"{path}\" {reason}"))?;
-    let outcome = if page.text.is_empty() {
+    match decoder.map_or(Ok(()), Decoder::finish) {
+        Ok(()) => Ok(encoding),
+        Err(reason) => Err(unreadable(path, reason)),
+    }
+}
+
+/// A file that is shown whole is shown as it is, its byte order mark included; a page of it is text alone.
+fn shown(page: Page, encoding: Encoding) -> Outcome {
+    let Page { mut text, note } = page;
+    let is_utf16 = encoding != Encoding::Utf8;
+    if note.is_some() && text.starts_with('\u{feff}') {
+        text.remove(0);
+    }
+    let outcome = if text.is_empty() {
         Outcome::completed()
     } else {
-        Outcome::text(page.text)
+        Outcome::text(text)
     };
-    Ok(match page.note {
-        Some(note) => outcome.with_note(note),
-        None => outcome,
-    })
+    let translated = is_utf16.then(|| "[UTF-16, shown as UTF-8]".to_owned());
+    let notes: Vec<String> = note.into_iter().chain(translated).collect();
+    match notes.is_empty() {
+        true => outcome,
+        false => outcome.with_note(notes.join("\n")),
+    }
+}
+
+fn unreadable(path: &str, reason: &str) -> String {
+    format!("Failed to read file: \"{path}\" {reason}")
 }
 
 fn is_directory(path: &str) -> String {

@@ -5,7 +5,7 @@
 mod newest;
 mod pattern;
 
-use floe_tool::workspace::{EntryKind, Walk, WalkOptions};
+use floe_tool::workspace::{self, Entry, EntryKind, Walk, WalkOptions};
 use floe_tool::{Context, Definition, Failure, Outcome, Permission, Tool};
 use newest::Newest;
 
@@ -29,7 +29,7 @@ struct Arguments {
     max_results: Option<u32>,
     /// Ignore the case of letters. Default false.
     case_insensitive: Option<bool>,
-    /// Show folders too. Default false: files and links only.
+    /// Show folders too. Default false: files only, and links to files.
     include_dirs: Option<bool>,
     /// Look into what .gitignore, .ignore and the usual build folders leave out. Default false.
     no_ignore: Option<bool>,
@@ -60,14 +60,21 @@ impl Tool for Glob {
 floe_tool::export!(Glob);
 
 fn glob(arguments: &Arguments) -> Result<Outcome, String> {
-    let root = arguments.path.clone().unwrap_or_default();
+    let given = arguments.path.as_deref().unwrap_or(".");
+    let root = workspace::meant(given);
+    let start = workspace::stat(&root).map_err(|failure| explain(&failure))?;
+    if start.kind != EntryKind::Directory {
+        return Err(format!(
+            "\"{given}\" is not a directory. Name the folder to look in as path, or use file_read for a file."
+        ));
+    }
     let pattern = pattern::below(&arguments.pattern, &root);
     let pattern = match arguments.case_insensitive {
         Some(true) => pattern::without_case(pattern),
         _ => pattern.to_owned(),
     };
     let walk = Walk::open(&WalkOptions {
-        root,
+        root: root.into_owned(),
         include_globs: vec![pattern],
         exclude_globs: Vec::new(),
         respect_ignore: !arguments.no_ignore.unwrap_or(false),
@@ -92,8 +99,11 @@ fn glob(arguments: &Arguments) -> Result<Outcome, String> {
             break;
         }
         for entry in entries {
-            if with_folders || entry.kind != EntryKind::Directory {
-                newest.add(entry.modified_ms.unwrap_or(0), entry.path);
+            let Some((kind, modified_ms)) = behind(&entry) else {
+                continue;
+            };
+            if kind == EntryKind::File || with_folders && kind == EntryKind::Directory {
+                newest.add(modified_ms.unwrap_or(0), entry.path);
             }
         }
     }
@@ -109,9 +119,19 @@ fn glob(arguments: &Arguments) -> Result<Outcome, String> {
     })
 }
 
+/// What an entry is and when it was changed, links followed; none for a link that leads nowhere or out of the Workspace. What is named here
+/// can be opened.
+fn behind(entry: &Entry) -> Option<(EntryKind, Option<i64>)> {
+    if entry.kind != EntryKind::Symlink {
+        return Some((entry.kind, entry.modified_ms));
+    }
+    let target = workspace::stat(&entry.path).ok()?;
+    Some((target.kind, target.modified_ms))
+}
+
 fn explain(failure: &Failure) -> String {
     match failure.code.as_str() {
-        "not-found" => format!("Failed to resolve path: {}", failure.explanation()),
+        "not-found" => format!("Path is not accessible: {}", failure.explanation()),
         _ => failure.explanation(),
     }
 }
@@ -126,7 +146,7 @@ mod tests {
             .with_hint("Did you mean \"source\"?");
         assert_eq!(
             explain(&missing),
-            "Failed to resolve path: \"sorce\" does not exist. Did you mean \"source\"?"
+            "Path is not accessible: \"sorce\" does not exist. Did you mean \"source\"?"
         );
         let invalid = Failure::new("invalid", "Invalid glob pattern \"[\": unclosed.");
         assert_eq!(explain(&invalid), "Invalid glob pattern \"[\": unclosed.");

@@ -8,7 +8,9 @@ mod render;
 mod search;
 mod tally;
 
-use floe_tool::workspace::{Walk, WalkOptions};
+use std::time::Duration;
+
+use floe_tool::workspace::{self, Walk, WalkOptions};
 use floe_tool::{Context, Definition, Failure, Outcome, Permission, Tool, cancellation};
 use output::{Progress, Search};
 use search::{Pattern, Syntax};
@@ -22,6 +24,8 @@ const FILES: u64 = 50_000;
 const FILES_MOST: u64 = 10_000_000;
 const BYTES: u64 = 64 * 1024 * 1024;
 const BYTES_MOST: u64 = 64 * 1024 * 1024 * 1024;
+/// A search ends by itself when so much of the time that it has is over, with what it has found.
+const PART_OF_TIME: f64 = 2.0 / 3.0;
 /// What one host call hands over, in bytes.
 const BATCH: u32 = 256 * 1024;
 
@@ -128,6 +132,7 @@ fn grep(arguments: &Arguments) -> Result<Outcome, String> {
             bytes: arguments.max_bytes.unwrap_or(BYTES).clamp(1, BYTES_MOST),
         },
     );
+    let time = cancellation::remaining();
     loop {
         let batch = walk
             .next_files(BATCH)
@@ -144,11 +149,22 @@ fn grep(arguments: &Arguments) -> Result<Outcome, String> {
         if progress == Progress::Done || room == 0 {
             break;
         }
+        if let Some(seconds) = used_up(time, cancellation::remaining()) {
+            search.stop(format!("[stopped after {seconds} s]"));
+            break;
+        }
     }
     Ok(match search.note() {
         Some(note) => Outcome::completed().with_note(note),
         None => Outcome::completed(),
     })
+}
+
+/// The seconds that have gone by, where most of the time of a call is over.
+fn used_up(at_first: Option<Duration>, now: Option<Duration>) -> Option<u64> {
+    let (at_first, now) = (at_first?, now?);
+    let used = at_first.saturating_sub(now);
+    (used > at_first.mul_f64(PART_OF_TIME)).then_some(used.as_secs())
 }
 
 fn options(arguments: &Arguments, syntax: Syntax) -> WalkOptions {
@@ -165,7 +181,7 @@ fn options(arguments: &Arguments, syntax: Syntax) -> WalkOptions {
     };
     let globs = |glob: &Option<String>| glob.iter().map(|glob| anywhere(glob)).collect();
     WalkOptions {
-        root: arguments.path.clone().unwrap_or_default(),
+        root: workspace::meant(arguments.path.as_deref().unwrap_or(".")).into_owned(),
         include_globs: globs(&arguments.include),
         exclude_globs: globs(&arguments.exclude),
         respect_ignore: !arguments.no_ignore.unwrap_or(false),
@@ -203,6 +219,14 @@ mod tests {
         assert_eq!(anywhere("vendor/"), "**/vendor");
         assert_eq!(anywhere("./src/*.rs"), "src/*.rs");
         assert_eq!(anywhere("/a"), "/a");
+    }
+
+    #[test]
+    fn a_search_ends_by_itself_before_its_time_is_over() {
+        let seconds = |seconds| Some(Duration::from_secs(seconds));
+        assert_eq!(used_up(seconds(30), seconds(11)), None);
+        assert_eq!(used_up(seconds(30), seconds(9)), Some(21));
+        assert_eq!(used_up(None, None), None);
     }
 
     #[test]

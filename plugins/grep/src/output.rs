@@ -86,7 +86,11 @@ impl<'p> Search<'p> {
             self.files += 1;
             self.bytes += data.len() as u64;
             if memchr::memchr(0, &data[..data.len().min(PROBE)]).is_some() {
-                self.skipped.binary += 1;
+                match data {
+                    // UTF-16, by its mark.
+                    [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => self.skipped.not_text += 1,
+                    _ => self.skipped.binary += 1,
+                }
                 continue;
             }
             self.file(&slice.path, data)?;
@@ -100,6 +104,11 @@ impl<'p> Search<'p> {
     /// What has been found since it was last asked.
     pub(crate) fn take_text(&mut self) -> String {
         std::mem::take(&mut self.text)
+    }
+
+    /// Says why it is not carried on.
+    pub(crate) fn stop(&mut self, why: String) {
+        self.limit = Some(why);
     }
 
     /// What was cut or passed over; none where nothing was.
@@ -297,12 +306,17 @@ mod tests {
 
     #[test]
     fn what_is_no_text_is_counted_and_not_shown() {
-        let files: [(&str, &[u8]); 3] = [("bin", b"a\0"), ("latin", b"a\xe9"), ("ok", b"a")];
+        let files: [(&str, &[u8]); 4] = [
+            ("bin", b"a\0"),
+            ("latin", b"a\xe9"),
+            ("ok", b"a"),
+            ("wide", b"\xff\xfea\0"),
+        ];
         assert_eq!(
             searched(wanted(), &files),
             (
                 "ok:1:a\n".into(),
-                Some("[skipped: 1 binary, 1 not UTF-8]".into())
+                Some("[skipped: 1 binary, 2 not UTF-8]".into())
             )
         );
         let mut failed = batch(&[]);

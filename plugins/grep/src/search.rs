@@ -5,6 +5,11 @@ use std::ops::Range;
 use grep_matcher::{LineMatchKind, Matcher};
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 
+/// A pattern that compiles to more is refused; a few characters can ask for any amount.
+const COMPILED_BYTES: usize = 10 * 1024 * 1024;
+/// What searching may hold beside that.
+const SEARCH_BYTES: usize = 32 * 1024 * 1024;
+
 /// How a pattern is understood.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Syntax {
@@ -43,7 +48,9 @@ impl Pattern {
             .multi_line(true)
             .case_insensitive(syntax.case_insensitive)
             .fixed_strings(syntax.fixed_strings)
-            .dot_matches_new_line(syntax.multi_line);
+            .dot_matches_new_line(syntax.multi_line)
+            .size_limit(COMPILED_BYTES)
+            .dfa_size_limit(SEARCH_BYTES);
         if !syntax.multi_line {
             builder.line_terminator(Some(b'\n')).crlf(true);
         }

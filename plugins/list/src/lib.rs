@@ -49,7 +49,7 @@ impl Tool for List {
 floe_tool::export!(List);
 
 fn list(arguments: &Arguments) -> Result<Outcome, String> {
-    let path = arguments.path.as_deref().unwrap_or(".");
+    let path = &*workspace::meant(arguments.path.as_deref().unwrap_or("."));
     let depth = arguments.depth.unwrap_or(1).clamp(1, 3);
     let mut lines = Vec::new();
     gather(path, "", depth, &mut lines).map_err(|failure| explain(path, &failure))?;

@@ -42,15 +42,16 @@ pub(crate) fn page(
         render(line, with_size, &mut text);
     }
     let last = (skipped + PAGE).min(total);
-    let of = if complete {
-        format!("{total}")
-    } else {
-        format!("more than {total}")
+    let count = |count: usize| match complete {
+        true => count.to_string(),
+        false => format!("more than {count}"),
     };
+    let of = count(total);
     let note = if last < total {
         Some(format!(
-            "[entries {}–{last} of {of}; continue with offset {}]",
+            "[entries {}–{last} of {of}; … {} more, continue with offset {}]",
             skipped + 1,
+            count(total - last),
             last + 1
         ))
     } else if skipped > 0 || !complete {
@@ -132,7 +133,7 @@ mod tests {
         assert!(first.text.starts_with("file\t00001\n"));
         assert_eq!(
             first.note.as_deref(),
-            Some("[entries 1–1000 of 1001; continue with offset 1001]")
+            Some("[entries 1–1000 of 1001; … 1 more, continue with offset 1001]")
         );
         let second = page(numbered(1001), 1001, false, true).unwrap();
         assert_eq!(second.text, "file\t01001\n");

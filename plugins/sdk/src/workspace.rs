@@ -3,8 +3,11 @@
 //! Every function fails with code `outside-workspace` for a path that leaves it, `not-found` for one that is not there (the hint
 //! then names what is near), and `denied` where the tool was not granted reading.
 
+use std::borrow::Cow;
+
 use crate::Failure;
 use crate::bindings::floe::tool::workspace as host;
+use crate::output::from_one_line;
 pub use host::{BytesRange, Entry, EntryKind, FileBatch, FileSlice, WalkOptions};
 
 /// How much one read asks for.
@@ -16,6 +19,18 @@ const READ_BYTES: u32 = 1024 * 1024;
 /// As the module says.
 pub fn stat(path: &str) -> Result<Entry, Failure> {
     host::stat(path)
+}
+
+/// What a model means by `path`: the path itself or, where nothing has this name, the one that a tool has shown as it with
+/// [`push_on_one_line`](crate::output::push_on_one_line). So whatever is listed can be opened by the text that stands in the list.
+pub fn meant(path: &str) -> Cow<'_, str> {
+    let Some(written_out) = from_one_line(path) else {
+        return Cow::Borrowed(path);
+    };
+    match (stat(path), stat(&written_out)) {
+        (Err(failure), Ok(_)) if failure.code == "not-found" => Cow::Owned(written_out),
+        _ => Cow::Borrowed(path),
+    }
 }
 
 /// The entries of one directory, by name; links are not followed.
