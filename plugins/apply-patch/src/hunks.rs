@@ -1,7 +1,10 @@
 //! Finds where the hunks of a patch belong in a text, and changes it there. Pure.
 //!
 //! Each hunk is looked for behind the one before. Where its lines are not there exactly, they may differ in space at their ends, in
-//! space around them, and in typographic punctuation, if only one place is left then; what was allowed is told.
+//! space around them, and in typographic punctuation, if only one place is left then; what was allowed is told. The lines that lead to a
+//! hunk are written without what indents them.
+
+use std::borrow::Cow;
 
 use floe_editing::fold;
 
@@ -27,7 +30,9 @@ pub(crate) struct Applied {
 /// # Errors
 /// Each hunk that has no place, with its line of the patch.
 pub(crate) fn apply(path: &str, text: &str, hunks: &[Hunk]) -> Result<Applied, Vec<String>> {
-    let ending = if text.contains("\r\n") { "\r\n" } else { "\n" };
+    let is_carriage =
+        text.contains('\n') && text.matches('\n').count() == text.matches("\r\n").count();
+    let ending = if is_carriage { "\r\n" } else { "\n" };
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
     let bare: Vec<&str> = lines.iter().map(|line| without_ending(line)).collect();
     let mut out = String::with_capacity(text.len());
@@ -83,10 +88,10 @@ fn place(
     hunk: &Hunk,
 ) -> Result<(usize, Option<&'static str>), String> {
     let mut from = from;
-    if let Some(anchor) = &hunk.anchor {
-        let (at, _) = seek(lines, from, &[anchor.as_str()], false, false)
-            .ok_or_else(|| format!("the line `{anchor}` was not found"))?;
-        from = at + 1;
+    for anchor in &hunk.anchors {
+        from = behind(lines, from, anchor).ok_or_else(|| {
+            format!("the line `{anchor}` was not found, or not in one place only,")
+        })?;
     }
     let old: Vec<&str> = hunk
         .lines
@@ -98,41 +103,55 @@ fn place(
         .collect();
     if old.is_empty() {
         // Nothing says where: behind the anchor, else at the end.
-        let at = if hunk.anchor.is_some() {
-            from
-        } else {
+        let at = if hunk.anchors.is_empty() {
             lines.len()
+        } else {
+            from
         };
         return Ok((at, None));
     }
-    let (at, pass) = seek(lines, from, &old, hunk.at_end, true).ok_or_else(|| {
+    let found = seek(lines, from, &old, hunk.at_end).or_else(|| {
+        // Some repeat the line that leads to a hunk as its first one.
+        let led = from.checked_sub(1).filter(|_| !hunk.anchors.is_empty())?;
+        let end = lines.len().min(led + old.len());
+        seek(&lines[..end], led, &old, false)
+    });
+    let (at, pass) = found.ok_or_else(|| {
         let first = old
             .iter()
             .find(|line| !line.trim().is_empty())
             .unwrap_or(&old[0]);
         format!("the lines from `{first}` on were not found, or not in one place only,")
     })?;
-    // The anchor may itself be the first line that is kept.
     Ok((at, ALLOWED[pass]))
 }
 
+/// Behind the first line that is the anchor but for what indents it; else behind the only one that differs in punctuation.
+fn behind(lines: &[&str], from: usize, anchor: &str) -> Option<usize> {
+    let rest = lines.iter().enumerate().skip(from);
+    let is_same = |line: &str| line.trim() == anchor;
+    if let Some((at, _)) = rest.clone().find(|(_, line)| is_same(line)) {
+        return Some(at + 1);
+    }
+    let anchor = plain(anchor);
+    let mut found = rest.filter(|(_, line)| plain(line) == anchor);
+    match (found.next(), found.next()) {
+        (Some((at, _)), None) => Some(at + 1),
+        _ => None,
+    }
+}
+
 /// The first place where `wanted` is, with the pass that found it. A pass that lets lines differ counts only where it finds one place.
-fn seek(
-    lines: &[&str],
-    from: usize,
-    wanted: &[&str],
-    at_end: bool,
-    unique: bool,
-) -> Option<(usize, usize)> {
+fn seek(lines: &[&str], from: usize, wanted: &[&str], at_end: bool) -> Option<(usize, usize)> {
     let last = lines.len().checked_sub(wanted.len())?;
-    let passes: [fn(&str) -> String; 4] = [
-        str::to_owned,
-        |line| line.trim_end().to_owned(),
-        |line| line.trim().to_owned(),
-        |line| line.trim().chars().map(fold).collect(),
+    let passes: [fn(&str) -> Cow<'_, str>; 4] = [
+        |line| Cow::Borrowed(line),
+        |line| Cow::Borrowed(line.trim_end()),
+        |line| Cow::Borrowed(line.trim()),
+        |line| Cow::Owned(plain(line)),
     ];
     for (pass, plain) in passes.into_iter().enumerate() {
-        let wanted: Vec<String> = wanted.iter().map(|line| plain(line)).collect();
+        let wanted: Vec<Cow<'_, str>> = wanted.iter().map(|line| plain(line)).collect();
         let is_at = |at: &usize| {
             lines[*at..*at + wanted.len()]
                 .iter()
@@ -143,13 +162,18 @@ fn seek(
             return Some((last, pass));
         }
         let mut found = (from..=last).filter(is_at);
-        match (found.next(), pass > 0 && unique && found.next().is_some()) {
+        match (found.next(), pass > 0 && found.next().is_some()) {
             (Some(at), false) => return Some((at, pass)),
             (Some(_), true) => return None,
             (None, _) => {}
         }
     }
     None
+}
+
+/// A line without space around it and without typographic punctuation.
+fn plain(line: &str) -> String {
+    line.trim().chars().map(fold).collect()
 }
 
 fn without_ending(line: &str) -> &str {
@@ -160,13 +184,13 @@ fn without_ending(line: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::patch::{Section, parse};
+    use crate::patch::{Action, parse};
 
     fn patched(text: &str, body: &str) -> Result<Applied, Vec<String>> {
         let patch = format!("*** Begin Patch\n*** Update File: f\n{body}*** End Patch");
         let sections = parse(&patch).unwrap();
-        let Section::Update { hunks, .. } = &sections[0] else {
-            panic!();
+        let Action::Update { hunks, .. } = &sections[0].action else {
+            panic!("an update");
         };
         apply("f", text, hunks)
     }
@@ -190,6 +214,25 @@ mod tests {
     }
 
     #[test]
+    fn lines_lead_to_a_hunk_one_behind_the_other_whatever_indents_them() {
+        let before =
+            "class A:\n    def run():\n        pass\nclass B:\n    def run():\n        pass\n";
+        assert_eq!(
+            text(
+                before,
+                "@@ class B:\n@@ def run():\n-        pass\n+        go()\n"
+            ),
+            "class A:\n    def run():\n        pass\nclass B:\n    def run():\n        go()\n"
+        );
+        assert_eq!(text("b\na\nx\n", "@@ a\n a\n-x\n+y\n"), "b\na\ny\n");
+        assert_eq!(
+            text("say(“a”)\nx\n", "@@ say(\"a\")\n-x\n+y\n"),
+            "say(“a”)\ny\n"
+        );
+        assert!(patched("‘a’\n‘a’\nx\n", "@@ 'a'\n-x\n+y\n").is_err());
+    }
+
+    #[test]
     fn lines_without_old_ones_go_behind_the_anchor_or_to_the_end() {
         assert_eq!(text("a\nb\n", "@@ a\n+x\n"), "a\nx\nb\n");
         assert_eq!(text("a\nb\n", "+x\n"), "a\nb\nx\n");
@@ -199,6 +242,7 @@ mod tests {
     #[test]
     fn line_endings_and_a_missing_last_one_are_kept() {
         assert_eq!(text("a\r\nb\r\n", " a\n-b\n+c\n+d\n"), "a\r\nc\r\nd\r\n");
+        assert_eq!(text("a\r\nb\n", " a\n-b\n+c\n"), "a\r\nc\n");
         assert_eq!(text("a\nb", "-b\n+c\n"), "a\nc");
         assert_eq!(text("a\nb", " b\n+c\n"), "a\nb\nc");
     }
@@ -223,7 +267,7 @@ mod tests {
             faults,
             [
                 "patch line 3: the lines from `x` on were not found, or not in one place only, in f",
-                "patch line 5: the line `nowhere` was not found in f"
+                "patch line 5: the line `nowhere` was not found, or not in one place only, in f"
             ]
         );
     }

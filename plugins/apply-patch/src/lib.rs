@@ -6,8 +6,8 @@ mod hunks;
 mod patch;
 mod plan;
 
-use floe_editing::bounded;
-use floe_tool::edits::{Change, Transaction};
+use floe_editing::{Changed, bounded};
+use floe_tool::edits::Transaction;
 use floe_tool::{Context, Definition, Failure, Outcome, Permission, Tool};
 use plan::{Desk, Work};
 
@@ -38,6 +38,17 @@ struct Edit {
     replace_all: Option<bool>,
 }
 
+/// What was done, for programs.
+#[derive(Debug, serde::Serialize, schemars::JsonSchema)]
+struct Applied {
+    /// Edits, or hunks and whole files of a patch.
+    edits: usize,
+    /// What was allowed to differ where a text was not there exactly.
+    remarks: Vec<String>,
+    /// Every file that changed.
+    changes: Vec<Changed>,
+}
+
 struct ApplyPatch;
 
 impl Tool for ApplyPatch {
@@ -52,6 +63,7 @@ impl Tool for ApplyPatch {
         .permission(Permission::Write)
         .timeout_ms(30_000)
         .max_output_length(16_000)
+        .structured_output::<Applied>()
     }
 
     fn run(arguments: Arguments, _context: &Context) -> Result<Outcome, Failure> {
@@ -71,34 +83,65 @@ fn apply(arguments: &Arguments) -> Result<Outcome, String> {
     };
     let explain = |failure: Failure| failure.explanation();
     let transaction = Transaction::begin().map_err(explain)?;
-    for work in desk.works() {
-        match work {
-            Work::Create { path, bytes } => transaction.create(path, &bytes),
-            Work::Replace {
-                path,
-                bytes,
-                sha256,
-            } => transaction.replace(path, &bytes, Some(sha256)),
-            Work::Delete { path, sha256 } => transaction.delete(path, Some(sha256)),
-            Work::Move { from, to, sha256 } => transaction.move_file(from, to, Some(sha256)),
-            Work::Rewrite { path, bytes } => transaction.replace(path, &bytes, None),
-        }
-        .map_err(explain)?;
+    let works = desk.works();
+    let faults: Vec<String> = works
+        .iter()
+        .filter_map(|work| {
+            let fault = stage(&transaction, work).err()?;
+            Some(format!("{}: {}", desk.named_by(work.path()), why(&fault)))
+        })
+        .collect();
+    if !faults.is_empty() {
+        return Err(faults.join("\n"));
     }
     let diff = transaction.preview().map_err(explain)?;
-    let changes = floe_editing::commit(&transaction)?;
-    Ok(Outcome::text(told(count, &changes, desk.told(), &diff)))
+    let applied = Applied {
+        edits: count,
+        remarks: desk.told().to_vec(),
+        changes: floe_editing::commit(&transaction)?,
+    };
+    Ok(Outcome::text(told(&applied, &diff)).with_structured(&applied))
 }
 
-fn told(count: usize, changes: &[Change], remarks: &[String], diff: &str) -> String {
-    let mut text = format!("Applied {count} edit(s) across {} file(s)\n", changes.len());
+fn stage(transaction: &Transaction, work: &Work<'_>) -> Result<(), Failure> {
+    match work {
+        Work::Create { path, bytes } => transaction.create(path, bytes),
+        Work::Replace {
+            path,
+            bytes,
+            sha256,
+        } => transaction.replace(path, bytes, Some(sha256)),
+        Work::Delete { path, sha256 } => transaction.delete(path, Some(sha256)),
+        Work::Move { from, to, sha256 } => transaction.move_file(from, to, Some(sha256)),
+        Work::Rewrite { path, bytes } => transaction.replace(path, bytes, None),
+    }
+}
+
+/// Why a change could not be staged. What was read a moment ago and is another file now is most often one that has two names here.
+fn why(fault: &Failure) -> String {
+    let explanation = fault.explanation();
+    match fault.code.as_str() {
+        "conflict" => format!(
+            "{explanation} If another edit of this call names the same file through a link, use one name for both."
+        ),
+        _ => explanation,
+    }
+}
+
+fn told(applied: &Applied, diff: &str) -> String {
+    let changes = &applied.changes;
+    let mut text = format!(
+        "Applied {} edit(s) across {} file(s)\n",
+        applied.edits,
+        changes.len()
+    );
     for change in changes {
         text.push_str(&format!(
             "{}: {} (+{} −{})\n",
             change.path, change.action, change.lines_added, change.lines_removed
         ));
     }
-    for remark in remarks {
+    for remark in &applied.remarks {
         text.push_str(remark);
         text.push('\n');
     }
@@ -111,21 +154,20 @@ mod tests {
 
     #[test]
     fn the_result_counts_edits_and_names_each_file() {
-        let change = |path: &str, action: &str| Change {
+        let change = |path: &str, action: &str| Changed {
             path: path.into(),
             action: action.into(),
             lines_added: 2,
             lines_removed: 1,
             sha256: None,
         };
-        let changes = [change("a", "replaced"), change("b", "created")];
+        let applied = Applied {
+            edits: 3,
+            remarks: vec!["edit[1]: matched ignoring indentation".into()],
+            changes: vec![change("a", "replaced"), change("b", "created")],
+        };
         assert_eq!(
-            told(
-                3,
-                &changes,
-                &["edit[1]: matched ignoring indentation".into()],
-                "-x\n"
-            ),
+            told(&applied, "-x\n"),
             "Applied 3 edit(s) across 2 file(s)\na: replaced (+2 −1)\nb: created (+2 −1)\nedit[1]: matched ignoring indentation\n-x\n"
         );
     }

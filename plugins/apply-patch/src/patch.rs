@@ -5,16 +5,20 @@ const HUNKS: usize = 256;
 
 /// What a patch does to one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Section {
+pub(crate) struct Section {
+    /// The line of the patch where it starts, from 1 on.
+    pub(crate) line: usize,
+    pub(crate) path: String,
+    pub(crate) action: Action,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Action {
     Add {
-        path: String,
         contents: String,
     },
-    Delete {
-        path: String,
-    },
+    Delete,
     Update {
-        path: String,
         move_to: Option<String>,
         hunks: Vec<Hunk>,
     },
@@ -25,8 +29,8 @@ pub(crate) enum Section {
 pub(crate) struct Hunk {
     /// The line of the patch where it starts, from 1 on.
     pub(crate) line: usize,
-    /// A line of the file somewhere before it.
-    pub(crate) anchor: Option<String>,
+    /// Lines of the file somewhere before it, one behind the other.
+    pub(crate) anchors: Vec<String>,
     pub(crate) lines: Vec<Change>,
     /// Its last line is the last of the file.
     pub(crate) at_end: bool,
@@ -98,22 +102,25 @@ impl<'t> Parser<'t> {
             if line.trim().is_empty() {
                 continue;
             }
-            let section = if let Some(path) = header(line, "*** Add File:") {
-                let path = named(path, number)?;
+            let (path, action) = if let Some(path) = header(line, "*** Add File:") {
                 let contents = self.added()?;
-                Section::Add { path, contents }
+                (path, Action::Add { contents })
             } else if let Some(path) = header(line, "*** Delete File:") {
-                let path = named(path, number)?;
-                Section::Delete { path }
+                self.deleted()?;
+                (path, Action::Delete)
             } else if let Some(path) = header(line, "*** Update File:") {
-                self.update(named(path, number)?, number)?
+                (path, self.update(path.trim(), number)?)
             } else {
                 return Err(format!(
                     "patch line {number}: expected `*** Add File:`, `*** Delete File:` or `*** Update File:`, found `{}`",
                     shown(line)
                 ));
             };
-            sections.push(section);
+            sections.push(Section {
+                line: number,
+                path: named(path, number)?,
+                action,
+            });
         }
         Ok(sections)
     }
@@ -152,7 +159,19 @@ impl<'t> Parser<'t> {
         Ok(contents)
     }
 
-    fn update(&mut self, path: String, started: usize) -> Result<Section, String> {
+    fn deleted(&mut self) -> Result<(), String> {
+        while let Some((number, line)) = self.next_of_section() {
+            if !line.trim().is_empty() {
+                return Err(format!(
+                    "patch line {number}: nothing may follow `*** Delete File:` but another section, found `{}`",
+                    shown(line)
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    fn update(&mut self, path: &str, started: usize) -> Result<Action, String> {
         let mut move_to = None;
         let mut hunks: Vec<Hunk> = Vec::new();
         while let Some((number, line)) = self.next_of_section() {
@@ -173,12 +192,20 @@ impl<'t> Parser<'t> {
                     }
                 }
             } else if let Some(rest) = line.strip_prefix("@@") {
-                self.count(number)?;
-                hunks.push(Hunk {
-                    line: number,
-                    anchor: anchor(rest),
-                    ..Hunk::default()
-                });
+                match hunks.last_mut() {
+                    // The line before was one, too: it leads to this one.
+                    Some(hunk) if hunk.lines.is_empty() && !hunk.anchors.is_empty() => {
+                        hunk.anchors.extend(anchor(rest));
+                    }
+                    _ => {
+                        self.count(number)?;
+                        hunks.push(Hunk {
+                            line: number,
+                            anchors: anchor(rest).into_iter().collect(),
+                            ..Hunk::default()
+                        });
+                    }
+                }
             } else {
                 let change = change(line).ok_or_else(|| {
                     format!(
@@ -217,11 +244,7 @@ impl<'t> Parser<'t> {
                 "patch line {started}: the update of {path} changes nothing"
             ));
         }
-        Ok(Section::Update {
-            path,
-            move_to,
-            hunks,
-        })
+        Ok(Action::Update { move_to, hunks })
     }
 
     fn count(&mut self, line: usize) -> Result<(), String> {
@@ -291,26 +314,34 @@ mod tests {
         assert_eq!(
             parsed,
             [
-                Section::Add {
+                Section {
+                    line: 2,
                     path: "new.txt".into(),
-                    contents: "one\n\n".into()
+                    action: Action::Add {
+                        contents: "one\n\n".into()
+                    },
                 },
-                Section::Delete {
-                    path: "old.txt".into()
+                Section {
+                    line: 5,
+                    path: "old.txt".into(),
+                    action: Action::Delete,
                 },
-                Section::Update {
+                Section {
+                    line: 6,
                     path: "a.rs".into(),
-                    move_to: Some("b.rs".into()),
-                    hunks: vec![Hunk {
-                        line: 8,
-                        anchor: Some("fn main() {".into()),
-                        lines: vec![
-                            Change::Keep("context".into()),
-                            Change::Remove("old".into()),
-                            Change::Add("new".into())
-                        ],
-                        at_end: true,
-                    }],
+                    action: Action::Update {
+                        move_to: Some("b.rs".into()),
+                        hunks: vec![Hunk {
+                            line: 8,
+                            anchors: vec!["fn main() {".into()],
+                            lines: vec![
+                                Change::Keep("context".into()),
+                                Change::Remove("old".into()),
+                                Change::Add("new".into())
+                            ],
+                            at_end: true,
+                        }],
+                    },
                 },
             ]
         );
@@ -318,14 +349,27 @@ mod tests {
 
     #[test]
     fn a_first_hunk_needs_no_mark_and_ranges_of_a_unified_diff_are_passed_over() {
-        let Section::Update { hunks, .. } =
-            &wrapped("*** Update File: a\n-x\n+y\n@@ -1,3 +1,4 @@ fn b()\n-z\n@@\n-w\n").unwrap()
-                [0]
-        else {
-            panic!();
+        assert_eq!(
+            anchors("-x\n+y\n@@ -1,3 +1,4 @@ fn b()\n-z\n@@\n-w\n"),
+            [vec![], vec!["fn b()"], vec![]]
+        );
+    }
+
+    #[test]
+    fn several_marks_in_a_row_lead_to_one_hunk() {
+        assert_eq!(
+            anchors("@@ class A\n@@ def b():\n-x\n@@ class C\n-y\n"),
+            [vec!["class A", "def b():"], vec!["class C"]]
+        );
+    }
+
+    /// What leads to each hunk of an update.
+    fn anchors(hunks: &str) -> Vec<Vec<String>> {
+        let sections = wrapped(&format!("*** Update File: a\n{hunks}")).unwrap();
+        let Action::Update { hunks, .. } = &sections[0].action else {
+            panic!("an update");
         };
-        let anchors: Vec<_> = hunks.iter().map(|hunk| hunk.anchor.as_deref()).collect();
-        assert_eq!(anchors, [None, Some("fn b()"), None]);
+        hunks.iter().map(|hunk| hunk.anchors.clone()).collect()
     }
 
     #[test]
@@ -337,6 +381,10 @@ mod tests {
             (
                 "*** Add File: a\nx\n",
                 "patch line 3: a line of a new file must start with +",
+            ),
+            (
+                "*** Delete File: a\n-x\n",
+                "patch line 3: nothing may follow `*** Delete File:`",
             ),
             (
                 "*** Update File: a\n",

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use floe_editing::{Document, Fault, Opened, replace};
+use floe_editing::{Document, Opened, replace};
 use floe_tool::Failure;
 
 use crate::Edit;
 use crate::hunks;
-use crate::patch::Section;
+use crate::patch::{Action, Hunk, Section};
 
 /// Edits of one call (spec/coding-tools.md 1.7).
 const EDITS: usize = 50;
@@ -16,11 +16,17 @@ const EDITS: usize = 50;
 pub(crate) struct Desk<Read> {
     read: Read,
     files: BTreeMap<String, File>,
+    /// The path of each file by every name that it was called by.
+    names: BTreeMap<String, String>,
     told: Vec<String>,
+    /// What names files now.
+    now: String,
 }
 
 #[derive(Debug)]
 struct File {
+    /// What named it first: an edit or a line of the patch.
+    named_by: String,
     /// As it is in the Workspace; none where it is not.
     original: Option<Opened>,
     /// As it is to be; none where it is not to be.
@@ -59,13 +65,33 @@ pub(crate) enum Work<'d> {
     },
 }
 
+impl Work<'_> {
+    /// The file that it is about; the place that a moved one comes from.
+    pub(crate) fn path(&self) -> &str {
+        match self {
+            Work::Create { path, .. }
+            | Work::Replace { path, .. }
+            | Work::Delete { path, .. }
+            | Work::Rewrite { path, .. } => path,
+            Work::Move { from, .. } => from,
+        }
+    }
+}
+
 impl<Read: Fn(&str) -> Result<Opened, Failure>> Desk<Read> {
     pub(crate) fn new(read: Read) -> Desk<Read> {
         Desk {
             read,
             files: BTreeMap::new(),
+            names: BTreeMap::new(),
             told: Vec::new(),
+            now: String::new(),
         }
+    }
+
+    /// What named a file first.
+    pub(crate) fn named_by(&self, path: &str) -> &str {
+        self.files.get(path).map_or("", |file| &file.named_by)
     }
 
     /// What to tell of the changes.
@@ -134,26 +160,34 @@ impl<Read: Fn(&str) -> Result<Opened, Failure>> Desk<Read> {
         source.filter(|_| self.is_move(from, path))
     }
 
-    /// The file at a path, read where it is named for the first time.
-    fn file(&mut self, path: &str) -> Result<&mut File, String> {
-        let key = plain(path);
-        if !self.files.contains_key(&key) {
-            let original = match (self.read)(path) {
-                Ok(opened) => Some(opened),
-                Err(failure) if failure.code == "not-found" => None,
-                Err(failure) => return Err(failure.explanation()),
-            };
-            let file = File {
-                document: original.as_ref().map(|opened| opened.document.clone()),
-                original,
-                moved_from: None,
-                moved_to: None,
-            };
-            self.files.insert(key.clone(), file);
+    /// The path by which a file is kept, which is read where it is named for the first time.
+    fn key(&mut self, name: &str) -> Result<String, String> {
+        if let Some(key) = self.names.get(name) {
+            return Ok(key.clone());
         }
+        let (key, original) = match (self.read)(name) {
+            Ok(opened) => (opened.path.clone(), Some(opened)),
+            Err(failure) if failure.code == "not-found" => (plain(name), None),
+            Err(failure) => return Err(failure.explanation()),
+        };
+        self.names.insert(name.to_owned(), key.clone());
+        let named_by = self.now.clone();
+        self.files.entry(key.clone()).or_insert_with(|| File {
+            named_by,
+            document: original.as_ref().map(|opened| opened.document.clone()),
+            original,
+            moved_from: None,
+            moved_to: None,
+        });
+        Ok(key)
+    }
+
+    /// The file of a name.
+    fn file(&mut self, name: &str) -> Result<&mut File, String> {
+        let key = self.key(name)?;
         self.files
             .get_mut(&key)
-            .ok_or_else(|| format!("\"{path}\" does not exist."))
+            .ok_or_else(|| format!("\"{name}\" does not exist."))
     }
 
     fn document(&mut self, path: &str) -> Result<&mut Document, String> {
@@ -191,7 +225,7 @@ impl<Read: Fn(&str) -> Result<Opened, Failure>> Desk<Read> {
         if self.file(to)?.document.is_some() {
             return Err(format!("\"{to}\" exists already"));
         }
-        let (from, target) = (plain(path), plain(to));
+        let (from, target) = (self.key(path)?, self.key(to)?);
         let source = self.file(path)?;
         let document = source.document.take();
         source.moved_to = Some(target);
@@ -221,8 +255,9 @@ pub(crate) fn edits<Read: Fn(&str) -> Result<Opened, Failure>>(
         .iter()
         .enumerate()
         .filter_map(|(index, edit)| {
-            let made = edit_one(desk, edit, path, index);
-            made.err().map(|fault| format!("edit[{index}]: {fault}"))
+            desk.now = format!("edit[{index}]");
+            let made = edit_one(desk, edit, path);
+            made.err().map(|fault| format!("{}: {fault}", desk.now))
         })
         .collect();
     if faults.is_empty() {
@@ -236,7 +271,6 @@ fn edit_one<Read: Fn(&str) -> Result<Opened, Failure>>(
     desk: &mut Desk<Read>,
     edit: &Edit,
     path: Option<&str>,
-    index: usize,
 ) -> Result<(), String> {
     let path = edit
         .path
@@ -254,20 +288,11 @@ fn edit_one<Read: Fn(&str) -> Result<Opened, Failure>>(
     }
     let all = edit.replace_all.unwrap_or(false);
     let document = desk.document(path)?;
-    let replaced = replace(&document.text, &edit.old_string, &edit.new_string, all);
-    let replaced = replaced.map_err(|fault| match fault {
-        Fault::NotFound(None) => format!("`old_string` not found in {path}"),
-        Fault::NotFound(Some((line, _))) => {
-            format!("`old_string` not found in {path}; the most similar text starts at line {line}")
-        }
-        Fault::Ambiguous(lines) => format!(
-            "`old_string` matches {} times in {path}; pass `replace_all`",
-            lines.len()
-        ),
-    })?;
+    let replaced = replace(&document.text, &edit.old_string, &edit.new_string, all)
+        .map_err(|fault| fault.told(path, "pass `replace_all`"))?;
     document.text = replaced.text;
     if let Some(how) = replaced.step.told() {
-        desk.told.push(format!("edit[{index}]: {how}"));
+        desk.told.push(format!("{}: {how}", desk.now));
     }
     Ok(())
 }
@@ -275,7 +300,7 @@ fn edit_one<Read: Fn(&str) -> Result<Opened, Failure>>(
 /// Makes the sections of a patch; how many hunks and whole files it was.
 ///
 /// # Errors
-/// Everything that cannot be made.
+/// Everything that cannot be made, by its line of the patch.
 pub(crate) fn patch<Read: Fn(&str) -> Result<Opened, Failure>>(
     desk: &mut Desk<Read>,
     sections: &[Section],
@@ -283,18 +308,18 @@ pub(crate) fn patch<Read: Fn(&str) -> Result<Opened, Failure>>(
     let mut count = 0;
     let mut faults = Vec::new();
     for section in sections {
-        let made = match section {
-            Section::Add { path, contents } => {
-                desk.create(path, contents).map_err(|fault| vec![fault])
-            }
-            Section::Delete { path } => desk.delete(path).map_err(|fault| vec![fault]),
-            Section::Update {
-                path,
-                move_to,
-                hunks,
-            } => {
+        desk.now = format!("patch line {}", section.line);
+        let path = section.path.as_str();
+        let one = |fault: String| vec![format!("patch line {}: {fault}", section.line)];
+        let made = match &section.action {
+            Action::Add { contents } => desk.create(path, contents).map_err(one),
+            Action::Delete => desk.delete(path).map_err(one),
+            Action::Update { move_to, hunks } => {
                 count += hunks.len().saturating_sub(1);
-                update(desk, path, move_to.as_deref(), hunks)
+                update(desk, path, hunks, one).and_then(|()| match move_to {
+                    Some(to) => desk.move_to(path, to).map_err(one),
+                    None => Ok(()),
+                })
             }
         };
         count += 1;
@@ -310,32 +335,38 @@ pub(crate) fn patch<Read: Fn(&str) -> Result<Opened, Failure>>(
 fn update<Read: Fn(&str) -> Result<Opened, Failure>>(
     desk: &mut Desk<Read>,
     path: &str,
-    move_to: Option<&str>,
-    hunks: &[crate::patch::Hunk],
+    hunks: &[Hunk],
+    one: impl Fn(String) -> Vec<String>,
 ) -> Result<(), Vec<String>> {
-    let document = desk.document(path).map_err(|fault| vec![fault])?;
+    let document = desk.document(path).map_err(one)?;
     let applied = hunks::apply(path, &document.text, hunks)?;
     document.text = applied.text;
     desk.told.extend(applied.remarks);
-    match move_to {
-        Some(to) => desk.move_to(path, to).map_err(|fault| vec![fault]),
-        None => Ok(()),
-    }
+    Ok(())
 }
 
-/// The path without what means nothing in it, so that two names of one file are one.
+/// The path of a file that is not there, without what means nothing in it, so that two names of one file are one.
 fn plain(path: &str) -> String {
-    let path = path.strip_prefix("/workspace/").unwrap_or(path);
-    let parts: Vec<&str> = path
+    let mut parts: Vec<&str> = Vec::new();
+    for part in path
+        .strip_prefix("/workspace/")
+        .unwrap_or(path)
         .split('/')
         .filter(|part| !matches!(*part, "" | "."))
-        .collect();
-    let plain = parts.join("/");
-    if path.starts_with('/') {
-        format!("/{plain}")
-    } else {
-        plain
+    {
+        match (part, parts.last()) {
+            ("..", Some(last)) if *last != ".." => {
+                parts.pop();
+            }
+            _ => parts.push(part),
+        }
     }
+    let root = if path.starts_with('/') && !path.starts_with("/workspace/") {
+        "/"
+    } else {
+        ""
+    };
+    format!("{root}{}", parts.join("/"))
 }
 
 #[cfg(test)]
@@ -345,11 +376,13 @@ mod tests {
 
     fn read(path: &str) -> Result<Opened, Failure> {
         match path.trim_start_matches("./") {
-            "a.txt" => Ok(Opened {
+            "a.txt" | "/host/a.txt" => Ok(Opened {
+                path: "a.txt".into(),
                 document: Document::decode(b"one\ntwo\n").unwrap(),
                 sha256: "aa".into(),
             }),
             "b.txt" => Ok(Opened {
+                path: "b.txt".into(),
                 document: Document::decode(b"three\n").unwrap(),
                 sha256: "bb".into(),
             }),
@@ -391,12 +424,13 @@ mod tests {
         let list = [
             edit("a.txt", "one", "1"),
             edit("./a.txt", "1\ntwo", "2"),
+            edit("/host/a.txt", "2", "two"),
             edit("b.txt", "three", "3"),
         ];
         assert_eq!(
             edited(&list).unwrap(),
             [
-                ("replace a.txt".to_owned(), "2\n".to_owned()),
+                ("replace a.txt".to_owned(), "two\n".to_owned()),
                 ("replace b.txt".to_owned(), "3\n".to_owned())
             ]
         );
@@ -423,13 +457,13 @@ mod tests {
         );
         let fault = edited(&[
             edit("new", "", "x"),
-            edit("new", "", "y"),
+            edit("./d/../new", "", "y"),
             edit("a.txt", "", "z"),
         ])
         .unwrap_err();
         assert_eq!(
             fault,
-            "edit[1]: `old_string` must not be empty: new exists already\nedit[2]: `old_string` must not be empty: a.txt exists already"
+            "edit[1]: `old_string` must not be empty: ./d/../new exists already\nedit[2]: `old_string` must not be empty: a.txt exists already"
         );
     }
 
@@ -442,7 +476,9 @@ mod tests {
         ];
         assert_eq!(
             edited(&list).unwrap_err(),
-            "edit[0]: `old_string` not found in a.txt\nedit[1]: `old_string` matches 2 times in b.txt; pass `replace_all`\nedit[2]: \"none\" does not exist."
+            "edit[0]: `old_string` not found in a.txt; read the file and copy the text as it stands there.\n\
+             edit[1]: `old_string` matches 2 times in b.txt; pass `replace_all` (lines 1, 1)\n\
+             edit[2]: \"none\" does not exist."
         );
         assert_eq!(edited(&[]).unwrap_err(), "`edits` array is empty");
         assert_eq!(
@@ -456,6 +492,7 @@ mod tests {
         let text = "*** Begin Patch\n*** Add File: c\n+x\n*** Delete File: b.txt\n*** Update File: a.txt\n*** Move to: d/a.txt\n@@\n-two\n+2\n*** End Patch";
         let mut desk = Desk::new(read);
         assert_eq!(patch(&mut desk, &parse(text).unwrap()).unwrap(), 3);
+        assert_eq!(desk.named_by("a.txt"), "patch line 5");
         assert_eq!(
             desk.works(),
             [
@@ -522,6 +559,9 @@ mod tests {
     fn a_patch_that_cannot_be_made_is_not_made_in_part() {
         let text = "*** Begin Patch\n*** Add File: a.txt\n+x\n*** Delete File: none\n*** End Patch";
         let fault = patch(&mut Desk::new(read), &parse(text).unwrap()).unwrap_err();
-        assert_eq!(fault, "\"a.txt\" exists already\n\"none\" does not exist.");
+        assert_eq!(
+            fault,
+            "patch line 2: \"a.txt\" exists already\npatch line 4: \"none\" does not exist."
+        );
     }
 }

@@ -1,6 +1,6 @@
 //! The tool `edit`: a part of a file, named by its text, gets another text.
 
-use floe_editing::{Document, Fault, Replaced, bounded, replace};
+use floe_editing::{Changed, Document, Replaced, bounded, replace};
 use floe_tool::edits::Transaction;
 use floe_tool::{Context, Definition, Failure, Outcome, Permission, Tool};
 
@@ -20,6 +20,18 @@ struct Arguments {
     replace_all: Option<bool>,
 }
 
+/// What was done, for programs.
+#[derive(Debug, serde::Serialize, schemars::JsonSchema)]
+struct Edited {
+    /// How many places were replaced.
+    replacements: usize,
+    /// What was allowed to differ; none where the text was there exactly.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    matched: Option<String>,
+    /// The file; none where nothing changed.
+    changes: Vec<Changed>,
+}
+
 struct Edit;
 
 impl Tool for Edit {
@@ -35,6 +47,7 @@ impl Tool for Edit {
         .permission(Permission::Write)
         .timeout_ms(30_000)
         .max_output_length(16_000)
+        .structured_output::<Edited>()
     }
 
     fn run(arguments: Arguments, _context: &Context) -> Result<Outcome, Failure> {
@@ -56,8 +69,14 @@ fn edit(arguments: &Arguments) -> Result<Outcome, String> {
         .replace(path, &bytes, Some(&opened.sha256))
         .map_err(explain)?;
     let diff = transaction.preview().map_err(explain)?;
-    floe_editing::commit(&transaction)?;
-    Ok(Outcome::text(told(path, &replaced, &diff)))
+    let changes = floe_editing::commit(&transaction)?;
+    Ok(
+        Outcome::text(told(path, &replaced, &diff)).with_structured(&Edited {
+            replacements: replaced.count,
+            matched: replaced.step.told().map(str::to_owned),
+            changes,
+        }),
+    )
 }
 
 fn refuse_nothing(old: &str, new: &str) -> Result<(), String> {
@@ -71,30 +90,17 @@ fn refuse_nothing(old: &str, new: &str) -> Result<(), String> {
 }
 
 fn find(document: &Document, arguments: &Arguments) -> Result<Replaced, String> {
-    let path = &arguments.path;
     let all = arguments.replace_all.unwrap_or(false);
-    replace(&document.text, &arguments.old_string, &arguments.new_string, all).map_err(|fault| {
-        match fault {
-            Fault::NotFound(None) => format!("`old_string` not found in {path}"),
-            Fault::NotFound(Some((line, similarity))) => format!(
-                "`old_string` not found in {path}; the most similar text starts at line {line} ({:.0} % alike). Read it there and try again.",
-                similarity * 100.0
-            ),
-            Fault::Ambiguous(lines) => format!(
-                "`old_string` matches {} times in {path}; pass `replace_all: true` or expand `old_string` so it is unique (lines {})",
-                lines.len(),
-                numbers(&lines)
-            ),
-        }
+    replace(
+        &document.text,
+        &arguments.old_string,
+        &arguments.new_string,
+        all,
+    )
+    .map_err(|fault| {
+        let remedy = "pass `replace_all: true` or expand `old_string` so it is unique";
+        fault.told(&arguments.path, remedy)
     })
-}
-
-/// The first of many line numbers.
-fn numbers(lines: &[usize]) -> String {
-    const SHOWN: usize = 20;
-    let told: Vec<String> = lines.iter().take(SHOWN).map(usize::to_string).collect();
-    let rest = if lines.len() > SHOWN { ", …" } else { "" };
-    told.join(", ") + rest
 }
 
 fn told(path: &str, replaced: &Replaced, diff: &str) -> String {
@@ -139,9 +145,10 @@ mod tests {
             found("a\nb\na\na\n", "a", "x", false).unwrap_err(),
             "`old_string` matches 3 times in f; pass `replace_all: true` or expand `old_string` so it is unique (lines 1, 3, 4)"
         );
-        assert_eq!(
-            found("", "a", "x", false).unwrap_err(),
-            "`old_string` not found in f"
+        let nowhere = found("", "a", "x", false).unwrap_err();
+        assert!(
+            nowhere.starts_with("`old_string` not found in f; "),
+            "{nowhere}"
         );
         let near = found("let total = 1;\n", "let total = 2;", "x", false).unwrap_err();
         assert!(

@@ -65,6 +65,43 @@ impl Document {
             ..self.clone()
         }
     }
+
+    /// The same document, written anew by somebody who says nothing of its bytes: encoding and mark stay, and so does CRLF where the text had no
+    /// other line ending and the new one has none but LF.
+    #[must_use]
+    pub fn rewritten(&self, contents: &str) -> Rewritten {
+        let mut kept = Vec::new();
+        if self.encoding != Encoding::Utf8 {
+            kept.push("UTF-16");
+        } else if self.has_mark {
+            kept.push("the byte order mark");
+        }
+        let contents = match self.has_mark {
+            true => contents.strip_prefix('\u{FEFF}').unwrap_or(contents),
+            false => contents,
+        };
+        let lines = self.text.matches('\n').count();
+        let is_carriage = lines > 0 && self.text.matches("\r\n").count() == lines;
+        let text = if is_carriage && contents.contains('\n') && !contents.contains('\r') {
+            kept.push("CRLF line endings");
+            contents.replace('\n', "\r\n")
+        } else {
+            contents.to_owned()
+        };
+        Rewritten {
+            document: self.with_text(text),
+            kept,
+        }
+    }
+}
+
+/// A document that was written anew.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rewritten {
+    /// As it is to be.
+    pub document: Document,
+    /// What it kept though the new contents did not say it.
+    pub kept: Vec<&'static str>,
 }
 
 fn utf8(bytes: &[u8]) -> Result<String, NotText> {
@@ -112,6 +149,32 @@ mod tests {
         ] {
             assert_eq!(Document::decode(bytes), Err(NotText));
         }
+    }
+
+    #[test]
+    fn what_is_written_anew_keeps_what_a_text_cannot_say() {
+        let anew = |old: &[u8], new: &str| {
+            let Rewritten { document, kept } = Document::decode(old).unwrap().rewritten(new);
+            (document.encode(), kept.join(", "))
+        };
+        let of = |bytes: &[u8], kept: &str| (bytes.to_vec(), kept.to_owned());
+        assert_eq!(anew(b"a\n", "b\n"), of(b"b\n", ""));
+        let crlf = "CRLF line endings";
+        assert_eq!(anew(b"a\r\n", "b\nc\n"), of(b"b\r\nc\r\n", crlf));
+        // Who writes a carriage return, or no line ending at all, has said it.
+        assert_eq!(anew(b"a\r\n", "b\r\nc\n"), of(b"b\r\nc\n", ""));
+        assert_eq!(anew(b"a\r\n", "b"), of(b"b", ""));
+        assert_eq!(anew(b"a\r\nb\n", "c\n"), of(b"c\n", ""));
+        let marked = b"\xEF\xBB\xBFb";
+        assert_eq!(
+            anew(b"\xEF\xBB\xBFa", "b"),
+            of(marked, "the byte order mark")
+        );
+        assert_eq!(
+            anew(b"\xEF\xBB\xBFa", "\u{FEFF}b"),
+            of(marked, "the byte order mark")
+        );
+        assert_eq!(anew(b"\xFE\xFF\0a", "b"), of(b"\xFE\xFF\0b", "UTF-16"));
     }
 
     proptest! {

@@ -1,5 +1,5 @@
 //! Finds what is to be replaced: exactly if it is there, else by steps that allow more and more. A step counts only where it finds one place, or
-//! where all are to be replaced; which step it was is always told.
+//! where all are to be replaced and are the same; which step it was is always told.
 
 use std::ops::Range;
 
@@ -52,6 +52,41 @@ pub enum Fault {
     NotFound(Option<(usize, f64)>),
     /// It is in several places, at these lines.
     Ambiguous(Vec<usize>),
+    /// It is nowhere exactly, and the places that are like it, at these lines, are not all the same.
+    Unlike(Vec<usize>),
+}
+
+impl Fault {
+    /// What to tell the model; `remedy` says how to name one of several places.
+    pub fn told(&self, path: &str, remedy: &str) -> String {
+        match self {
+            Fault::NotFound(None) => format!(
+                "`old_string` not found in {path}; read the file and copy the text as it stands there."
+            ),
+            Fault::NotFound(Some((line, similarity))) => format!(
+                "`old_string` not found in {path}; the most similar text starts at line {line} ({:.0} % alike). Read it there and try again.",
+                similarity * 100.0
+            ),
+            Fault::Ambiguous(lines) => format!(
+                "`old_string` matches {} times in {path}; {remedy} (lines {})",
+                lines.len(),
+                first(lines)
+            ),
+            Fault::Unlike(lines) => format!(
+                "`old_string` not found in {path} exactly; {} places are like it, but not like each other (lines {}). Replace them one by one.",
+                lines.len(),
+                first(lines)
+            ),
+        }
+    }
+}
+
+/// The first of many line numbers.
+fn first(lines: &[usize]) -> String {
+    const SHOWN: usize = 20;
+    let told: Vec<String> = lines.iter().take(SHOWN).map(usize::to_string).collect();
+    let rest = if lines.len() > SHOWN { ", …" } else { "" };
+    told.join(", ") + rest
 }
 
 /// A place and what is to stand there.
@@ -74,17 +109,23 @@ pub fn replace(text: &str, old: &str, new: &str, all: bool) -> Result<Replaced, 
     ];
     for (step, find) in steps {
         let changes = find(text, old, &new);
-        match changes.len() {
-            0 => {}
-            1 => return Ok(apply(text, changes, step)),
-            _ if all => return Ok(apply(text, changes, step)),
-            _ => {
-                let starts = changes.iter().map(|(place, _)| place.start);
-                return Err(Fault::Ambiguous(numbers(text, starts)));
-            }
+        let starts = || numbers(text, changes.iter().map(|(place, _)| place.start));
+        match changes.as_slice() {
+            [] => {}
+            [_] => return Ok(apply(text, changes, step)),
+            _ if !all => return Err(Fault::Ambiguous(starts())),
+            _ if are_the_same(text, &changes) => return Ok(apply(text, changes, step)),
+            _ => return Err(Fault::Unlike(starts())),
         }
     }
     Err(Fault::NotFound(nearest(text, old)))
+}
+
+/// Whether one text stands in all places, so that replacing all of them is what was meant.
+fn are_the_same(text: &str, changes: &[Change]) -> bool {
+    let mut texts = changes.iter().map(|(place, _)| &text[place.clone()]);
+    let first = texts.next();
+    texts.all(|other| Some(other) == first)
 }
 
 fn apply(text: &str, changes: Vec<Change>, step: Step) -> Replaced {
@@ -275,130 +316,4 @@ pub fn fold(character: char) -> char {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    fn once(text: &str, old: &str, new: &str) -> (String, Step) {
-        let replaced = replace(text, old, new, false).unwrap();
-        assert_eq!(replaced.count, 1);
-        (replaced.text, replaced.step)
-    }
-
-    #[test]
-    fn what_is_there_exactly_is_replaced_there() {
-        assert_eq!(once("abc", "b", "x"), ("axc".into(), Step::Exact));
-        let all = replace("b b b", "b", "x", true).unwrap();
-        assert_eq!((all.text.as_str(), all.count), ("x x x", 3));
-        assert_eq!(replace("aaa", "aa", "b", true).unwrap().text, "ba");
-    }
-
-    #[test]
-    fn several_places_are_told_by_their_lines_and_nothing_is_guessed() {
-        let fault = replace("b\na\nb\n", "b", "x", false).unwrap_err();
-        assert_eq!(fault, Fault::Ambiguous(vec![1, 3]));
-        // Nor by a step that allows more.
-        let fault = replace("  a\n\n    a\n", "a\n", "x\n", false).unwrap_err();
-        assert_eq!(fault, Fault::Ambiguous(vec![1, 3]));
-    }
-
-    #[test]
-    fn a_text_that_is_everywhere_in_the_longest_file_is_counted_at_once() {
-        let text = "a\n".repeat(2_600_000);
-        let begin = std::time::Instant::now();
-        let Err(Fault::Ambiguous(lines)) = replace(&text, "a", "b", false) else {
-            panic!("in several places");
-        };
-        assert_eq!((lines.len(), lines[2_599_999]), (2_600_000, 2_600_000));
-        assert!(begin.elapsed().as_secs() < 60);
-    }
-
-    #[test]
-    fn line_endings_may_differ_and_those_of_the_file_stay() {
-        let text = "one\r\ntwo\r\nthree\r\n";
-        assert_eq!(
-            once(text, "one\ntwo", "1\n2\n2b"),
-            ("1\r\n2\r\n2b\r\nthree\r\n".into(), Step::LineEndings)
-        );
-        assert_eq!(once(text, "two", "2\n2b").0, "one\r\n2\r\n2b\r\nthree\r\n");
-        assert_eq!(
-            once("a\nb\n", "a\r\nb", "x\r\ny"),
-            ("x\ny\n".into(), Step::LineEndings)
-        );
-    }
-
-    #[test]
-    fn space_at_the_ends_of_lines_may_differ() {
-        assert_eq!(
-            once("a  \nb\t\nc", "a\nb", "x\ny"),
-            ("x\ny\nc".into(), Step::TrailingSpace)
-        );
-        assert_eq!(once("a\nb \n", "b  \n", "x\n").0, "a\nx\n");
-    }
-
-    #[test]
-    fn indentation_may_differ_by_the_same_in_every_line() {
-        let text = "if x {\n        a();\n\n        if b {\n            c();\n        }\n}\n";
-        let old = "    a();\n\n    if b {\n        c();\n    }\n";
-        let new = "    a();\n    d {\n        e();\n    }\n";
-        assert_eq!(
-            once(text, old, new),
-            (
-                "if x {\n        a();\n        d {\n            e();\n        }\n}\n".into(),
-                Step::Indentation
-            )
-        );
-        assert_eq!(
-            once("\ta\n\tb\n", "\t\t\ta\n\t\t\tb\n", "\t\t\tx\n"),
-            ("\tx\n".into(), Step::Indentation)
-        );
-        assert!(replace("  a\n    b\n", "a\nb\n", "x", false).is_err());
-    }
-
-    #[test]
-    fn typographic_punctuation_may_differ() {
-        assert_eq!(
-            once("say “hi” — é\n", "\"hi\" - é", "bye"),
-            ("say bye\n".into(), Step::Punctuation)
-        );
-        assert_eq!(once("a 'b'", "‘b’", "c"), ("a c".into(), Step::Punctuation));
-    }
-
-    #[test]
-    fn what_is_nowhere_names_where_it_nearly_is() {
-        let fault = replace(
-            "fn a() {}\nfn total(x: u8) {}\n",
-            "fn total(y: u8) {}",
-            "",
-            false,
-        );
-        let Err(Fault::NotFound(Some((line, similarity)))) = fault else {
-            panic!("{fault:?}");
-        };
-        assert_eq!(line, 2);
-        assert!(similarity > 0.6);
-        assert_eq!(replace("", "a", "b", false), Err(Fault::NotFound(None)));
-    }
-
-    proptest! {
-        #[test]
-        fn outside_the_place_not_one_byte_changes(
-            before in "(?s)[a-c \\t\\r\\né]{0,20}", old in "[x-z“]{1,8}", after in "(?s)[a-c \\t\\r\\né]{0,20}", new in "(?s)[a-z\\n]{0,8}",
-        ) {
-            let text = format!("{before}{old}{after}");
-            if let Ok(replaced) = replace(&text, &old, &new, false)
-                && replaced.step == Step::Exact
-            {
-                prop_assert!(replaced.text.starts_with(&before));
-                prop_assert!(replaced.text.ends_with(&after));
-            }
-        }
-
-        #[test]
-        fn no_text_makes_it_panic(
-            text in "(?s)[ab \\t\\r\\n“”‘é]{0,40}", old in "(?s)[ab \\t\\r\\n\"'é]{1,10}", new in "(?s).{0,5}", all: bool,
-        ) {
-            let _ = replace(&text, &old, &new, all);
-        }
-    }
-}
+mod tests;

@@ -3,15 +3,16 @@
 //! A [`Document`] is a text with everything about its bytes that an edit must keep; [`replace`] finds the part of it that is to be replaced, by
 //! steps that allow more and more, and says which step it took.
 
+mod changes;
 mod document;
 mod ladder;
 mod lines;
 mod nearest;
 
-pub use document::{Document, NotText};
+pub use changes::{Changed, commit};
+pub use document::{Document, NotText, Rewritten};
 pub use ladder::{Fault, Replaced, Step, fold, replace};
 
-use floe_tool::edits::{Change, Transaction};
 use floe_tool::{Failure, workspace};
 use sha2::{Digest, Sha256};
 
@@ -29,6 +30,8 @@ pub fn digest(bytes: &[u8]) -> String {
 /// A file that is to be edited.
 #[derive(Debug)]
 pub struct Opened {
+    /// Relative to the Workspace, without what means nothing in a path.
+    pub path: String,
     /// Its text.
     pub document: Document,
     /// The digest of its bytes.
@@ -58,33 +61,27 @@ pub fn open(path: &str) -> Result<Opened, Failure> {
         )
     })?;
     Ok(Opened {
+        path: entry.path,
         document,
         sha256: digest(&bytes),
     })
 }
 
-/// Makes all changes of a transaction.
-///
-/// # Errors
-/// Each fault on a line of its own: what to tell the model.
-pub fn commit(transaction: &Transaction) -> Result<Vec<Change>, String> {
-    transaction.commit().map_err(|faults| {
-        let told: Vec<String> = faults.iter().map(Failure::explanation).collect();
-        told.join("\n")
-    })
-}
-
-/// As much of a diff as a result shows, in bytes; what is left out is said.
+/// As much of a diff as a result shows, in bytes, with the line that says what is left out.
 pub fn bounded(diff: &str, most: usize) -> String {
     if diff.len() <= most {
         return diff.to_owned();
     }
-    let end = diff[..diff.floor_char_boundary(most)]
+    let room = most.saturating_sub(LEFT_OUT);
+    let end = diff[..diff.floor_char_boundary(room)]
         .rfind('\n')
         .map_or(0, |end| end + 1);
     let left = diff[end..].lines().count();
     format!("{}[{left} more lines of the diff]\n", &diff[..end])
 }
+
+/// What the line about lines that are left out may take, in bytes.
+const LEFT_OUT: usize = 48;
 
 #[cfg(test)]
 mod tests {
@@ -93,8 +90,14 @@ mod tests {
     #[test]
     fn a_diff_is_cut_at_a_line_and_says_so() {
         assert_eq!(bounded("a\nb\n", 4), "a\nb\n");
-        assert_eq!(bounded("a\nbé\nc\n", 4), "a\n[2 more lines of the diff]\n");
+        let line = "é".repeat(30) + "\n";
+        let diff = line.repeat(3);
+        assert_eq!(bounded(&diff, diff.len()), diff);
+        let cut = bounded(&diff, diff.len() - 1);
+        assert_eq!(cut, format!("{line}{line}[1 more lines of the diff]\n"));
         assert_eq!(bounded("éééé", 3), "[1 more lines of the diff]\n");
+        let long = "x\n".repeat(100_000);
+        assert!(bounded(&long, 4096).len() <= 4096);
     }
 
     #[test]

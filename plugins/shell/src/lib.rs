@@ -100,9 +100,15 @@ fn follow(session: &CommandSession, limit_ms: u64) -> Result<Outcome, Failure> {
     }
 }
 
+/// What 127 means, which standard error does not always say.
+const NOT_FOUND: &str = "[127: a command was not found; a program must be on PATH inside the sandbox, or be named by its path]";
+
 fn ended(status: &Status) -> Outcome {
     match status {
         Status::Exited(0) => Outcome::completed(),
+        Status::Exited(127) => {
+            Outcome::failed_silently().with_note(format!("[exit code: 127]\n{NOT_FOUND}"))
+        }
         Status::Exited(code) => {
             Outcome::failed_silently().with_note(format!("[exit code: {code}]"))
         }
@@ -203,6 +209,13 @@ mod tests {
     fn every_end_has_its_words() {
         assert!(ended(&Status::Exited(0)).is_completed());
         assert_eq!(ended(&Status::Exited(7)).note(), Some("[exit code: 7]"));
+        let unknown = ended(&Status::Exited(127));
+        assert!(
+            unknown
+                .note()
+                .unwrap()
+                .starts_with("[exit code: 127]\n[127: a command was not found")
+        );
         let killed = ended(&Status::Signaled("SIGKILL".into()));
         assert_eq!(killed.note(), Some("[terminated by signal SIGKILL]"));
     }

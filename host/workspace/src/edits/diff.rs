@@ -1,5 +1,6 @@
 //! What a change looks like: a unified diff, and its lines by number.
 
+use std::borrow::Cow;
 use std::time::{Duration, Instant};
 
 use similar::{ChangeTag, TextDiff};
@@ -33,8 +34,7 @@ pub(super) fn compare(
         _ => (format!("a/{path}"), format!("b/{path}")),
     };
     let (old, new) = (old.unwrap_or_default(), new.unwrap_or_default());
-    let texts = (std::str::from_utf8(old), std::str::from_utf8(new));
-    let (Ok(old), Ok(new)) = texts else {
+    let (Some(old), Some(new)) = (text(old), text(new)) else {
         return Diff {
             text: format!("Binary files {from} and {to} differ\n"),
             ..Diff::default()
@@ -44,13 +44,13 @@ pub(super) fn compare(
         let count = |text: &str| u32::try_from(text.lines().count()).unwrap_or(u32::MAX);
         return Diff {
             text: format!("Files {from} and {to} are too long to be compared line by line\n"),
-            added: count(new),
-            removed: count(old),
+            added: count(&new),
+            removed: count(&old),
         };
     }
     let lines = TextDiff::configure()
         .deadline(deadline)
-        .diff_lines(old, new);
+        .diff_lines(old.as_ref(), new.as_ref());
     let mut diff = Diff::default();
     for change in lines.iter_all_changes() {
         match change.tag() {
@@ -65,6 +65,20 @@ pub(super) fn compare(
         .header(&from, &to)
         .to_string();
     diff
+}
+
+/// The text of a file in UTF-8, or in UTF-16 with its byte order mark.
+fn text(bytes: &[u8]) -> Option<Cow<'_, str>> {
+    let (unit, rest): (fn([u8; 2]) -> u16, _) = match bytes {
+        [0xFF, 0xFE, rest @ ..] => (u16::from_le_bytes, rest),
+        [0xFE, 0xFF, rest @ ..] => (u16::from_be_bytes, rest),
+        _ => return std::str::from_utf8(bytes).ok().map(Cow::Borrowed),
+    };
+    let (pairs, []) = rest.as_chunks::<2>() else {
+        return None;
+    };
+    let units: Vec<u16> = pairs.iter().map(|pair| unit(*pair)).collect();
+    String::from_utf16(&units).ok().map(Cow::Owned)
 }
 
 #[cfg(test)]
@@ -110,7 +124,15 @@ mod tests {
 
     #[test]
     fn what_is_no_text_is_not_compared() {
-        let diff = compare("f", Some(b"\xff"), Some(b"a"));
-        assert_eq!(diff.text, "Binary files a/f and b/f differ\n");
+        for bytes in [&b"\xff"[..], b"\xFF\xFEa", b"\xFF\xFE\x00\xD8"] {
+            let diff = compare("f", Some(bytes), Some(b"a"));
+            assert_eq!(diff.text, "Binary files a/f and b/f differ\n");
+        }
+    }
+
+    #[test]
+    fn texts_in_utf_16_are_compared_as_texts() {
+        let diff = compare("f", Some(b"\xFF\xFEa\0"), Some(b"\xFE\xFF\0b"));
+        assert!(diff.text.contains("\n-a\n") && diff.text.contains("\n+b\n"));
     }
 }
