@@ -42,7 +42,7 @@ impl Shared {
             (Some(Route::Resolve), Host::Name(name)) => self.resolve(name, target).await?,
             _ => return Err(self.refused(target, Reason::NotGranted)),
         };
-        let stream = self.connect(&addresses).await?;
+        let stream = connect(&addresses, Instant::now() + self.limits.connect).await?;
         // Small messages go back and forth in what is tunnelled.
         stream.set_nodelay(true).map_err(Unreachable::Failed)?;
         Ok(stream)
@@ -62,23 +62,6 @@ impl Shared {
         }
     }
 
-    /// Tries one address after the other; each of several has its share of the time.
-    async fn connect(&self, addresses: &[SocketAddr]) -> Result<TcpStream, Unreachable> {
-        let end = Instant::now() + self.limits.connect;
-        let mut last = Unreachable::Unknown;
-        for (index, address) in addresses.iter().enumerate() {
-            let left = end.saturating_duration_since(Instant::now());
-            let others = u32::try_from(addresses.len() - index).unwrap_or(1);
-            let share = Instant::now() + left / others;
-            last = match timeout_at(share, TcpStream::connect(address)).await {
-                Ok(Ok(stream)) => return Ok(stream),
-                Ok(Err(error)) => Unreachable::Failed(error),
-                Err(_) => Unreachable::TimedOut,
-            };
-        }
-        Err(last)
-    }
-
     fn refused(&self, target: &Target, reason: Reason) -> Unreachable {
         let refusal = Refusal {
             target: target.to_string(),
@@ -87,4 +70,23 @@ impl Shared {
         self.refuse(&refusal);
         Unreachable::Refused(refusal)
     }
+}
+
+/// Tries one address after the other; each of several has its share of the time until `end`.
+pub(crate) async fn connect(
+    addresses: &[SocketAddr],
+    end: Instant,
+) -> Result<TcpStream, Unreachable> {
+    let mut last = Unreachable::Unknown;
+    for (index, address) in addresses.iter().enumerate() {
+        let left = end.saturating_duration_since(Instant::now());
+        let others = u32::try_from(addresses.len() - index).unwrap_or(1);
+        let share = Instant::now() + left / others;
+        last = match timeout_at(share, TcpStream::connect(address)).await {
+            Ok(Ok(stream)) => return Ok(stream),
+            Ok(Err(error)) => Unreachable::Failed(error),
+            Err(_) => Unreachable::TimedOut,
+        };
+    }
+    Err(last)
 }

@@ -11,6 +11,7 @@ mod connection;
 mod credentials;
 mod dial;
 mod environment;
+mod gate;
 mod grants;
 mod head;
 mod host;
@@ -22,6 +23,10 @@ mod resolver;
 mod socks;
 
 pub use address::is_public;
+pub use gate::{
+    Denial, DomainList, DomainPattern, Gate, GateBody, GateError, GateLimits, GateOptions,
+    GateRequest, GateResponse, HostSecret, HostSecrets, Reach, Scope, Why,
+};
 pub use grants::{GrantError, HostGrant, HostGrants};
 pub use host::{Host, NotAHost};
 pub use proxy::{Proxy, ProxyLimits, ProxyOptions, Token};

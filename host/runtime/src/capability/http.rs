@@ -1,5 +1,7 @@
 //! `http`: requests through the network gate. The gate decides what is reached; nothing here opens a socket.
 
+mod gated;
+
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -11,6 +13,8 @@ use crate::bindings::floe::tool::http as wit;
 pub use crate::bindings::floe::tool::http::{Header, Request};
 use crate::capability_set::Capability;
 use crate::state::CallState;
+
+pub use gated::{GatedHttp, ObserveDenials};
 
 /// Sends requests. Runs on the host's runtime.
 #[async_trait]
@@ -89,10 +93,8 @@ impl wit::Host for CallState {
             Ok(response) => response,
             Err(failure) => return Ok(Err(failure)),
         };
-        let body = self
-            .table
-            .push(BodyHandle(Arc::new(Mutex::new(response.body))))?;
-        Ok(Ok(wit::Response {
+        let body = self.keep(Ok(BodyHandle(Arc::new(Mutex::new(response.body)))))?;
+        Ok(body.map(|body| wit::Response {
             status: response.status,
             headers: response.headers,
             final_url: response.final_url,

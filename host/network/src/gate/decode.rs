@@ -1,0 +1,62 @@
+//! Undoes compression piece by piece. A few kilobytes can stand for gigabytes, so little goes in at once, and what comes out is counted by
+//! whoever reads it before more goes in.
+
+use std::io::Write;
+
+use bytes::{Buf, Bytes};
+use flate2::write::MultiGzDecoder;
+
+use super::error::GateError;
+
+/// Compressed bytes that go in at once; at most about a thousand times as many come out.
+const AT_ONCE: usize = 1 << 10;
+
+/// A body's compression.
+pub(super) struct Gzip {
+    decoder: MultiGzDecoder<Vec<u8>>,
+    waiting: Bytes,
+    has_begun: bool,
+}
+
+impl Gzip {
+    pub(super) fn new() -> Gzip {
+        Gzip {
+            decoder: MultiGzDecoder::new(Vec::new()),
+            waiting: Bytes::new(),
+            has_begun: false,
+        }
+    }
+
+    /// Takes compressed bytes in. All that were given before must have been asked for.
+    pub(super) fn push(&mut self, bytes: Bytes) {
+        self.has_begun |= !bytes.is_empty();
+        self.waiting = bytes;
+    }
+
+    /// What the next compressed bytes stand for, possibly nothing; none where there are no more of them.
+    pub(super) fn next(&mut self) -> Result<Option<Vec<u8>>, GateError> {
+        if self.waiting.is_empty() {
+            return Ok(None);
+        }
+        let taken = self.waiting.len().min(AT_ONCE);
+        self.decoder
+            .write_all(&self.waiting[..taken])
+            .map_err(|_| not_gzip())?;
+        self.waiting.advance(taken);
+        Ok(Some(std::mem::take(self.decoder.get_mut())))
+    }
+
+    /// What is still due at the end.
+    pub(super) fn finish(&mut self) -> Result<Vec<u8>, GateError> {
+        // A response without a body may still name a compression.
+        if !self.has_begun {
+            return Ok(Vec::new());
+        }
+        self.decoder.try_finish().map_err(|_| not_gzip())?;
+        Ok(std::mem::take(self.decoder.get_mut()))
+    }
+}
+
+fn not_gzip() -> GateError {
+    GateError::failed("the body of the response is not the gzip that it is said to be")
+}
