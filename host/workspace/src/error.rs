@@ -41,7 +41,9 @@ pub enum WorkspaceError {
         path: String,
     },
     /// A link stands where a file is to be changed.
-    #[error("\"{path}\" is a symbolic link; edit the file that it leads to.")]
+    #[error(
+        "Refusing to edit through symlink: \"{path}\" is a symbolic link; edit the file that it leads to."
+    )]
     Link {
         /// Relative to the Workspace.
         path: String,
@@ -217,7 +219,9 @@ impl WorkspaceError {
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             WorkspaceError::Outside { .. } => {
-                Some("Use a path relative to the Workspace, or one that starts with /workspace/.")
+                Some(
+                    "Path not allowed by security policy: use one relative to the Workspace, or one that starts with /workspace/.",
+                )
             }
             WorkspaceError::NotFound { .. } => Some("List the directory to see what is there."),
             WorkspaceError::Hidden { .. } => Some("Ask the person for what you need of it."),

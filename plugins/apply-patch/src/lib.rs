@@ -100,7 +100,8 @@ fn apply(arguments: &Arguments) -> Result<Outcome, String> {
         remarks: desk.told().to_vec(),
         changes: floe_editing::commit(&transaction)?,
     };
-    Ok(Outcome::text(told(&applied, &diff)).with_structured(&applied))
+    let text = told(&applied, |path| desk.replacements(path), &diff);
+    Ok(Outcome::text(text).with_structured(&applied))
 }
 
 fn stage(transaction: &Transaction, work: &Work<'_>) -> Result<(), Failure> {
@@ -119,7 +120,7 @@ fn stage(transaction: &Transaction, work: &Work<'_>) -> Result<(), Failure> {
 
 /// Why a change could not be staged. What was read a moment ago and is another file now is most often one that has two names here.
 fn why(fault: &Failure) -> String {
-    let explanation = fault.explanation();
+    let explanation = fault.explanation().replacen("Refusing", "refusing", 1);
     match fault.code.as_str() {
         "conflict" => format!(
             "{explanation} If another edit of this call names the same file through a link, use one name for both."
@@ -128,7 +129,8 @@ fn why(fault: &Failure) -> String {
     }
 }
 
-fn told(applied: &Applied, diff: &str) -> String {
+/// `replacements` knows in how many places a file has other text.
+fn told(applied: &Applied, replacements: impl Fn(&str) -> Option<usize>, diff: &str) -> String {
     let changes = &applied.changes;
     let mut text = format!(
         "Applied {} edit(s) across {} file(s)\n",
@@ -136,9 +138,13 @@ fn told(applied: &Applied, diff: &str) -> String {
         changes.len()
     );
     for change in changes {
+        let what = match (change.action.as_str(), replacements(&change.path)) {
+            ("replaced", Some(count)) => format!("{count} replacement(s)"),
+            (action, _) => action.to_owned(),
+        };
         text.push_str(&format!(
-            "{}: {} (+{} −{})\n",
-            change.path, change.action, change.lines_added, change.lines_removed
+            "{}: {what} (+{} −{})\n",
+            change.path, change.lines_added, change.lines_removed
         ));
     }
     for remark in &applied.remarks {
@@ -167,8 +173,8 @@ mod tests {
             changes: vec![change("a", "replaced"), change("b", "created")],
         };
         assert_eq!(
-            told(&applied, "-x\n"),
-            "Applied 3 edit(s) across 2 file(s)\na: replaced (+2 −1)\nb: created (+2 −1)\nedit[1]: matched ignoring indentation\n-x\n"
+            told(&applied, |path| (path == "a").then_some(2), "-x\n"),
+            "Applied 3 edit(s) across 2 file(s)\na: 2 replacement(s) (+2 −1)\nb: created (+2 −1)\nedit[1]: matched ignoring indentation\n-x\n"
         );
     }
 }

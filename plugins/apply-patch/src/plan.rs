@@ -27,6 +27,8 @@ pub(crate) struct Desk<Read> {
 struct File {
     /// What named it first: an edit or a line of the patch.
     named_by: String,
+    /// Places of it that have other text now.
+    replacements: usize,
     /// As it is in the Workspace; none where it is not.
     original: Option<Opened>,
     /// As it is to be; none where it is not to be.
@@ -99,6 +101,12 @@ impl<Read: Fn(&str) -> Result<Opened, Failure>> Desk<Read> {
         &self.told
     }
 
+    /// How many places of a file have other text.
+    pub(crate) fn replacements(&self, path: &str) -> Option<usize> {
+        let file = self.files.get(path)?;
+        Some(file.replacements).filter(|count| *count > 0)
+    }
+
     /// What is to be staged, in an order in which it can be.
     pub(crate) fn works(&self) -> Vec<Work<'_>> {
         let mut works = Vec::new();
@@ -168,12 +176,13 @@ impl<Read: Fn(&str) -> Result<Opened, Failure>> Desk<Read> {
         let (key, original) = match (self.read)(name) {
             Ok(opened) => (opened.path.clone(), Some(opened)),
             Err(failure) if failure.code == "not-found" => (plain(name), None),
-            Err(failure) => return Err(failure.explanation()),
+            Err(failure) => return Err(unread(name, &failure)),
         };
         self.names.insert(name.to_owned(), key.clone());
         let named_by = self.now.clone();
         self.files.entry(key.clone()).or_insert_with(|| File {
             named_by,
+            replacements: 0,
             document: original.as_ref().map(|opened| opened.document.clone()),
             original,
             moved_from: None,
@@ -190,11 +199,13 @@ impl<Read: Fn(&str) -> Result<Opened, Failure>> Desk<Read> {
             .ok_or_else(|| format!("\"{name}\" does not exist."))
     }
 
-    fn document(&mut self, path: &str) -> Result<&mut Document, String> {
-        self.file(path)?
-            .document
-            .as_mut()
-            .ok_or_else(|| format!("\"{path}\" does not exist."))
+    /// The text of a file that is there, and how many places of it were replaced.
+    fn document(&mut self, path: &str) -> Result<(&mut Document, &mut usize), String> {
+        let file = self.file(path)?;
+        match &mut file.document {
+            Some(document) => Ok((document, &mut file.replacements)),
+            None => Err(format!("failed to resolve {path}: it does not exist.")),
+        }
     }
 
     fn create(&mut self, path: &str, text: &str) -> Result<(), String> {
@@ -216,7 +227,7 @@ impl<Read: Fn(&str) -> Result<Opened, Failure>> Desk<Read> {
     fn delete(&mut self, path: &str) -> Result<(), String> {
         let file = self.file(path)?;
         if file.document.take().is_none() {
-            return Err(format!("\"{path}\" does not exist."));
+            return Err(format!("failed to resolve {path}: it does not exist."));
         }
         Ok(())
     }
@@ -287,10 +298,11 @@ fn edit_one<Read: Fn(&str) -> Result<Opened, Failure>>(
         return desk.create(path, &edit.new_string);
     }
     let all = edit.replace_all.unwrap_or(false);
-    let document = desk.document(path)?;
+    let (document, replacements) = desk.document(path)?;
     let replaced = replace(&document.text, &edit.old_string, &edit.new_string, all)
         .map_err(|fault| fault.told(path, "pass `replace_all`"))?;
     document.text = replaced.text;
+    *replacements += replaced.count;
     if let Some(how) = replaced.step.told() {
         desk.told.push(format!("{}: {how}", desk.now));
     }
@@ -338,11 +350,22 @@ fn update<Read: Fn(&str) -> Result<Opened, Failure>>(
     hunks: &[Hunk],
     one: impl Fn(String) -> Vec<String>,
 ) -> Result<(), Vec<String>> {
-    let document = desk.document(path).map_err(one)?;
+    let (document, replacements) = desk.document(path).map_err(one)?;
     let applied = hunks::apply(path, &document.text, hunks)?;
     document.text = applied.text;
+    *replacements += hunks.len();
     desk.told.extend(applied.remarks);
     Ok(())
+}
+
+/// Why a file could not be read.
+fn unread(path: &str, failure: &Failure) -> String {
+    let explanation = failure.explanation();
+    match failure.code.as_str() {
+        "outside-workspace" => format!("path not allowed: {path}. {explanation}"),
+        "too-large" => explanation,
+        _ => format!("failed to read {path}: {explanation}"),
+    }
 }
 
 /// The path of a file that is not there, without what means nothing in it, so that two names of one file are one.
@@ -478,7 +501,7 @@ mod tests {
             edited(&list).unwrap_err(),
             "edit[0]: `old_string` not found in a.txt; read the file and copy the text as it stands there.\n\
              edit[1]: `old_string` matches 2 times in b.txt; pass `replace_all` (lines 1, 1)\n\
-             edit[2]: \"none\" does not exist."
+             edit[2]: failed to resolve none: it does not exist."
         );
         assert_eq!(edited(&[]).unwrap_err(), "`edits` array is empty");
         assert_eq!(
@@ -561,7 +584,7 @@ mod tests {
         let fault = patch(&mut Desk::new(read), &parse(text).unwrap()).unwrap_err();
         assert_eq!(
             fault,
-            "patch line 2: \"a.txt\" exists already\npatch line 4: \"none\" does not exist."
+            "patch line 2: \"a.txt\" exists already\npatch line 4: failed to resolve none: it does not exist."
         );
     }
 }

@@ -48,7 +48,7 @@ pub fn open(path: &str) -> Result<Opened, Failure> {
         return Err(Failure::new(
             "too-large",
             format!(
-                "File too large: {} bytes (limit: {FILE_BYTES} bytes).",
+                "file too large ({} bytes); at most {FILE_BYTES} bytes are edited.",
                 entry.size
             ),
         ));

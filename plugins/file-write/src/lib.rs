@@ -63,7 +63,10 @@ fn write(arguments: &Arguments) -> Result<Outcome, String> {
         expected_hash,
     } = arguments;
     refuse_long(content.len() as u64)?;
-    let explain = |failure: Failure| failure.explanation();
+    let explain = |failure: Failure| {
+        let told = failure.explanation();
+        told.replacen("Refusing to edit", "Refusing to write", 1)
+    };
     let exists = is_there(path)?;
     let expected = expected_hash.as_deref().map(str::to_ascii_lowercase);
     let transaction = Transaction::begin().map_err(explain)?;
@@ -109,9 +112,9 @@ fn refuse_long(bytes: u64) -> Result<(), String> {
 /// Whether there is a file to be overwritten.
 fn is_there(path: &str) -> Result<bool, String> {
     match workspace::stat(path) {
-        Ok(entry) if entry.kind == EntryKind::Directory => {
-            Err(format!("\"{path}\" is a directory; name a file."))
-        }
+        Ok(entry) if entry.kind == EntryKind::Directory => Err(format!(
+            "Invalid path: missing file name: \"{path}\" is a directory; name a file in it."
+        )),
         Ok(_) => Ok(true),
         Err(failure) if failure.code == "not-found" => Ok(false),
         Err(failure) => Err(failure.explanation()),
