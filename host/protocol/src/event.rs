@@ -3,7 +3,10 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{ApprovalDecision, AskedQuestion, BackgroundTask, QuestionAnswered, StopReason, Todo};
+use crate::{
+    ApprovalDecision, AskedQuestion, BackgroundTask, QuestionAnswered, StopReason, SubagentState,
+    Todo,
+};
 
 /// Tokens of one request, or of a Session so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -83,11 +86,17 @@ pub enum EventMsg {
         /// The tools.
         tools: Vec<Value>,
     },
-    /// A child Session was started or ended.
+    /// A child Session was started, has come to the end of a task, or has ended.
     Subagent {
         /// The child.
         session_id: String,
-        /// The child's last Trace hash, once it ended.
+        /// Its agent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        agent: Option<String>,
+        /// What it is doing from here on.
+        #[serde(default)]
+        state: SubagentState,
+        /// The child's last Trace hash, where it is at rest.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         hash: Option<String>,
     },

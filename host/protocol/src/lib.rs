@@ -11,6 +11,7 @@ mod model_message;
 mod permission;
 mod question;
 mod stop_reason;
+mod subagent;
 mod tool;
 mod visible;
 
@@ -28,6 +29,7 @@ pub use question::{
     AnswerSource, AskedQuestion, QuestionAnswered, QuestionChoice, Todo, TodoStatus,
 };
 pub use stop_reason::StopReason;
+pub use subagent::SubagentState;
 pub use tool::{
     DEFAULT_MAX_OUTPUT_LENGTH, DEFAULT_TIMEOUT_MS, Facts, ModelClass, ToolCall, ToolDefinition,
     Truncation,

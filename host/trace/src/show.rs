@@ -235,13 +235,22 @@ fn event(event: &EventMsg) -> (&'static str, String) {
             },
         ),
         EventMsg::ToolListReady { tools } => ("tool_list_ready", format!("{} tools", tools.len())),
-        EventMsg::Subagent { session_id, hash } => (
-            "subagent",
-            match hash {
-                Some(hash) => format!("{session_id} ended, last hash {hash}"),
-                None => session_id.clone(),
-            },
-        ),
+        EventMsg::Subagent {
+            session_id,
+            agent,
+            state,
+            hash,
+        } => {
+            let mut text = session_id.clone();
+            if let Some(agent) = agent {
+                text.push_str(&format!(" ({agent})"));
+            }
+            text.push_str(&format!(": {}", state.as_str()));
+            if let Some(hash) = hash {
+                text.push_str(&format!(", last hash {hash}"));
+            }
+            ("subagent", text)
+        }
         EventMsg::ToolProgress { characters, .. } => {
             ("tool_progress", format!("{characters} characters"))
         }
