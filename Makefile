@@ -18,8 +18,8 @@ CARGO_FUZZ := $(PROGRAMS)/cargo-fuzz-0.13.1/bin/cargo-fuzz
 COMPONENTIZE_PY := $(PROGRAMS)/componentize-py-0.25.1/bin/componentize-py
 MCP_CLIENTS := $(PROGRAMS)/mcp-clients-2.3.0-2.12.0
 
-# Every folder of plugins/ with a Cargo.toml is a tool that the binary embeds, but the SDK, what editors share and the tests of the contract.
-FOLDERS := $(filter-out sdk editing contract,$(patsubst plugins/%/Cargo.toml,%,$(wildcard plugins/*/Cargo.toml)))
+# Every folder of plugins/ with a Cargo.toml is a tool that the binary embeds, but the SDK, what editors and what HTTP tools share, and the tests of the contract.
+FOLDERS := $(filter-out sdk editing web contract,$(patsubst plugins/%/Cargo.toml,%,$(wildcard plugins/*/Cargo.toml)))
 CORES := $(patsubst %,target/guests/wasm32-wasip1/release/%.wasm,$(subst -,_,$(FOLDERS)))
 # Beside the folder, whose contents are an input of the binary.
 COMPONENTS := target/components.made
