@@ -1,20 +1,25 @@
-//! The tool `read_image`: shows an image of the Workspace to a model that can see.
-//!
-//! It reads files of the Workspace only; an address on the web is refused in so many words.
+//! The tool `read_image`: shows an image of the Workspace or of the web to a model that can see. What of the web may be reached is decided by
+//! the host's gate.
 
 mod kind;
 
+use floe_tool::http::{Head, Request, Widen};
 use floe_tool::workspace::{self, EntryKind};
 use floe_tool::{Context, Definition, Failure, ModelClass, Outcome, Permission, Tool};
 
 const NAME: &str = "read_image";
 const LARGEST: u64 = 5 * 1024 * 1024;
+const MOST_REDIRECTS: u32 = 5;
 
 #[derive(Debug, serde::Deserialize, schemars::JsonSchema)]
 struct Arguments {
-    /// The path of the image, relative to the Workspace.
+    /// The path of the image, relative to the Workspace, or its address with http: or https:.
     #[schemars(length(min = 1))]
     source: String,
+    /// Asks the person to let this one call reach hosts that are not allowed. Only for what the task cannot do without.
+    #[schemars(with = "Option<Widen>")]
+    #[serde(rename = "widen")]
+    _widen: Option<serde::de::IgnoredAny>,
 }
 
 struct ReadImage;
@@ -25,7 +30,7 @@ impl Tool for ReadImage {
     fn definition() -> Definition {
         Definition::new(
             NAME,
-            "Shows you an image file of the Workspace: png, jpeg, gif or webp, at most 5 MB. Addresses on the web are not fetched.",
+            "Shows you an image, a file of the Workspace or one of the web: png, jpeg, gif or webp, at most 5 MB.",
         )
         .permission(Permission::ReadOnly)
         .for_model(ModelClass::Vision)
@@ -44,11 +49,22 @@ impl Tool for ReadImage {
 floe_tool::export!(ReadImage);
 
 fn show(source: &str) -> Result<Outcome, String> {
-    if is_web_address(source) {
+    let (data, declared) = if is_web_address(source) {
+        download(source)?
+    } else {
+        (read(source)?, None)
+    };
+    check_size(source, data.len() as u64)?;
+    let kind = kind::of(&data, declared.as_deref(), source);
+    if !kind::SUPPORTED.contains(&kind) {
         return Err(format!(
-            "Failed to download image \"{source}\": only images in the Workspace can be read. Save it there first and pass its path."
+            "Unsupported image type \"{kind}\": only png, jpeg, gif and webp are supported."
         ));
     }
+    Ok(Outcome::text(format!("{kind}, {}", human_size(data.len() as u64))).with_image(kind, data))
+}
+
+fn read(source: &str) -> Result<Vec<u8>, String> {
     let entry = workspace::stat(source).map_err(|failure| unreadable(source, &failure))?;
     if entry.kind != EntryKind::File {
         return Err(format!(
@@ -56,15 +72,43 @@ fn show(source: &str) -> Result<Outcome, String> {
         ));
     }
     check_size(source, entry.size)?;
-    let data = workspace::read(source, LARGEST).map_err(|failure| unreadable(source, &failure))?;
-    check_size(source, data.len() as u64)?;
-    let kind = kind::of(&data, source);
-    if !kind::SUPPORTED.contains(&kind) {
+    workspace::read(source, LARGEST).map_err(|failure| unreadable(source, &failure))
+}
+
+/// The bytes at an address, and the type that they are declared to have.
+fn download(source: &str) -> Result<(Vec<u8>, Option<String>), String> {
+    let failed = |failure: Failure| {
+        let prefix = format!("Failed to download image \"{source}\"");
+        floe_web::explain(&prefix, &failure)
+    };
+    let response = Request::get(source)
+        .header("Accept", kind::SUPPORTED.join(","))
+        .max_redirects(MOST_REDIRECTS)
+        .send()
+        .map_err(failed)?;
+    answered(source, &response.head)?;
+    let (data, is_longer) = response.body.read(LARGEST as usize).map_err(failed)?;
+    // What is left unread is not counted: it is longer by a byte at least.
+    check_size(source, data.len() as u64 + u64::from(is_longer))?;
+    let declared = response.head.header("content-type").map(str::to_owned);
+    Ok((data, declared))
+}
+
+/// Refuses by the head of a response what cannot be an image that fits.
+fn answered(source: &str, head: &Head) -> Result<(), String> {
+    if head.status != 200 {
         return Err(format!(
-            "Unsupported image type \"{kind}\": only png, jpeg, gif and webp are supported."
+            "Failed to download image \"{source}\": HTTP {}",
+            floe_web::status_line(head.status)
         ));
     }
-    Ok(Outcome::text(format!("{kind}, {}", human_size(data.len() as u64))).with_image(kind, data))
+    let length = head
+        .header("content-length")
+        .and_then(|length| length.trim().parse().ok());
+    match length {
+        Some(length) if length > LARGEST => check_size(source, length),
+        _ => Ok(()),
+    }
 }
 
 fn is_web_address(source: &str) -> bool {
@@ -112,15 +156,32 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_web_address_is_refused_with_what_to_do() {
+    fn an_address_is_known_by_its_scheme() {
         for source in ["http://x/a.png", "https://x/a.png", "HTTPS://x/a.png"] {
-            let message = show(source).unwrap_err();
-            assert!(
-                message.starts_with(&format!("Failed to download image \"{source}\": ")),
-                "{message}"
-            );
+            assert!(is_web_address(source), "{source}");
         }
         assert!(!is_web_address("httpd/a.png"));
+    }
+
+    #[test]
+    fn a_failure_and_a_declared_length_that_is_too_large_are_refused_by_the_head() {
+        let head = |status, length: &str| Head {
+            status,
+            headers: vec![("Content-Length".into(), length.into())],
+            url: "https://a.example/a.png".into(),
+        };
+        assert_eq!(
+            answered("https://a.example/a.png", &head(200, "100")),
+            Ok(())
+        );
+        assert_eq!(
+            answered("https://a.example/a.png", &head(404, "100")),
+            Err("Failed to download image \"https://a.example/a.png\": HTTP 404 Not Found".into())
+        );
+        assert_eq!(
+            answered("https://a.example/a.png", &head(200, "6291456")),
+            Err("Image too large: 6.0 MB exceeds the 5.0 MB limit.".into())
+        );
     }
 
     #[test]

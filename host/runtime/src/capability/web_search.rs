@@ -1,5 +1,7 @@
 //! `web-search`: a search engine that the operator set up.
 
+mod json;
+
 use async_trait::async_trait;
 
 use super::{Deny, Failure, Recorder, Refusal};
@@ -7,6 +9,7 @@ use crate::bindings::floe::tool::web_search as wit;
 pub use crate::bindings::floe::tool::web_search::{Hit, Hits};
 use crate::capability_set::Capability;
 use crate::state::CallState;
+pub use json::{JsonEngine, JsonEngineOptions, JsonSearch};
 
 /// Searches the web. Runs on the host's runtime.
 #[async_trait]
@@ -19,6 +22,22 @@ pub trait WebSearch: Send + Sync {
 impl<R: Refusal> WebSearch for R {
     async fn search(&self, _query: &str, _max_results: u32) -> Result<Hits, Failure> {
         Err(self.refuse(Capability::WebSearch))
+    }
+}
+
+/// What answers where the operator set no engine up.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoEngine;
+
+#[async_trait]
+impl WebSearch for NoEngine {
+    async fn search(&self, _query: &str, _max_results: u32) -> Result<Hits, Failure> {
+        Err(
+            Failure::new("unsupported", "no search engine is set up here.").with_hint(
+                "The person can name one with web_search.url in the configuration. Until then go on without, or read pages whose \
+                 address you know.",
+            ),
+        )
     }
 }
 
