@@ -29,7 +29,7 @@
 //! ```
 //!
 //! What a tool can reach is a module each, and a component imports exactly what it calls: [`output`] for the text that the model
-//! reads, [`workspace`] to read files, [`edits`] to change them, [`commands`] to run programs, [`interaction`] to ask the person, [`session_state`] for the todo list,
+//! reads, [`workspace`] to read files, [`edits`] to change them, [`commands`] to run programs, [`interaction`] to ask the person, [`session_state`] for the todo list, [`subagents`] for child Sessions,
 //! [`http`], [`web_search`], [`cancellation`], [`log`]. The interfaces without a module of their own are in
 //! [`bindings`]. Where the operator did not grant an interface its functions fail with code `denied`.
 //!
@@ -52,6 +52,7 @@ mod outcome;
 pub mod output;
 mod schema;
 pub mod session_state;
+pub mod subagents;
 pub mod web_search;
 pub mod workspace;
 
