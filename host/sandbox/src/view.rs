@@ -142,6 +142,15 @@ pub(crate) fn toolchains_of(options: &SandboxOptions) -> Toolchains {
     )
 }
 
+/// Where the Workspace lies in the view.
+pub(crate) fn place_of_workspace(options: &SandboxOptions) -> PathBuf {
+    let canonical = &options.workspace_path;
+    match RESERVED.iter().any(|taken| canonical.starts_with(taken)) {
+        true => Sandbox::WORKSPACE.into(),
+        false => canonical.clone(),
+    }
+}
+
 /// The variables that a command needs in this view.
 pub(crate) fn environment(options: &SandboxOptions) -> Vec<(OsString, OsString)> {
     let (home, tmp) = if options.unconfined {
@@ -323,16 +332,8 @@ impl Composer<'_> {
     }
 
     fn workspace(&mut self, access: Access) -> PathBuf {
-        let canonical = self.options.workspace_path.clone();
         let alias = Path::new(Sandbox::WORKSPACE);
-        let reserved = RESERVED
-            .iter()
-            .any(|reserved| canonical.starts_with(reserved));
-        let place = if reserved {
-            alias.to_owned()
-        } else {
-            canonical
-        };
+        let place = place_of_workspace(self.options);
         self.hold_in_tmp(&place);
         self.entries.push(Entry::Workspace { access });
         if place != alias {

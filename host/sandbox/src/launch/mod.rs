@@ -206,6 +206,15 @@ impl Sandbox {
         view::environment(&self.options)
     }
 
+    /// Where commands see the Workspace: at its own path, or at [`Sandbox::WORKSPACE`] where something else lies there. Certain once
+    /// a command has been started.
+    pub fn workspace_path(&self) -> PathBuf {
+        match self.confinement().tier {
+            Tier::Native | Tier::Bwrap => view::place_of_workspace(&self.options),
+            Tier::Landlock | Tier::Unconfined => self.options.workspace_path.clone(),
+        }
+    }
+
     /// What programs outside the sandbox obey and was not there at the Session's first command: new repositories with what
     /// git would execute of them, and protected paths. A command may have made it. Each is told once, and a repository
     /// again when there is more in it to execute. Searches what has changed in the Workspace, so it may take a while.
