@@ -2,11 +2,14 @@
 //! say a word of the form is no answer: accepting a form without having chosen never allows.
 
 use floe_environment::Answer;
+use floe_protocol::AskedQuestion;
 use rmcp::model::{
     ElicitRequest, ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationSchema,
     EnumSchema, InputRequest, InputRequests, InputRequiredResult, InputResponses,
     PrimitiveSchemaDefinition,
 };
+
+use crate::clarify;
 
 const FIELD: &str = "decision";
 const DENY: &str = "deny";
@@ -15,6 +18,15 @@ const SESSION: &str = "allow for this connection";
 
 /// The name of the question in a result that asks for it.
 const QUESTION: &str = "approval";
+
+/// A question that the request which made the call is answered with.
+#[derive(Clone, Debug)]
+pub(crate) enum OpenQuestion {
+    /// Whether the call may run, as its text.
+    Approval(String),
+    /// What the call wants to know.
+    Clarification(AskedQuestion),
+}
 
 /// Asks with `text`, which holds nothing unescaped.
 pub(crate) fn form(text: String) -> ElicitRequest {
@@ -58,9 +70,13 @@ pub(crate) fn answer(result: &ElicitResult) -> Answer {
 }
 
 /// The result of a call that waits: the client asks and calls again with the same `state`.
-pub(crate) fn input_required(text: String, state: &str) -> InputRequiredResult {
+pub(crate) fn input_required(open: OpenQuestion, state: &str) -> InputRequiredResult {
+    let (name, form) = match open {
+        OpenQuestion::Approval(text) => (QUESTION, form(text)),
+        OpenQuestion::Clarification(question) => (clarify::QUESTION, clarify::form(&question)),
+    };
     let mut requests = InputRequests::new();
-    requests.insert(QUESTION.to_owned(), InputRequest::Elicitation(form(text)));
+    requests.insert(name.to_owned(), InputRequest::Elicitation(form));
     InputRequiredResult::new(Some(requests), Some(state.to_owned()))
 }
 
@@ -139,7 +155,8 @@ mod tests {
             answer_in(Some(&responses(QUESTION, json!(true)))),
             Some(Answer::Deny)
         );
-        let required = serde_json::to_value(input_required("Text".into(), "call")).unwrap();
+        let open = OpenQuestion::Approval("Text".into());
+        let required = serde_json::to_value(input_required(open, "call")).unwrap();
         assert_eq!(required["resultType"], "input_required");
         assert_eq!(required["requestState"], "call");
         assert_eq!(

@@ -62,6 +62,7 @@ pub async fn serve(
     let desk = Arc::new(Desk::new(Arc::clone(&options.observer), describe));
     options.observer = Arc::clone(&desk) as _;
     options.approver = Some(Arc::clone(&desk) as _);
+    options.clarifier = Some(Arc::clone(&desk) as _);
     options.surface = Surface::Mcp;
     options.source = Some(Source::Mcp);
     let reaches_out = options.policy.network != Network::Off;

@@ -1,21 +1,23 @@
 //! Where a Session meets the requests of its client: the output of each call goes to the request that waits for it, and a question
-//! about a call to the person behind that request, in the way that the client knows.
+//! about a call, or of one, to the person behind that request, in the way that the client knows.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use floe_environment::{Answer, Approver, Question};
-use floe_protocol::{Body, DecidedBy, EventMsg, ModelMsg, OmniMessage, Phase};
-use floe_session::Observer;
+use floe_protocol::{AskedQuestion, Body, DecidedBy, EventMsg, ModelMsg, OmniMessage, Phase};
+use floe_session::{Clarifier, Observer, Reply};
 use rmcp::RoleServer;
 use rmcp::model::{
-    CancelledNotificationParam, ClientResult, ProtocolVersion, RequestId, ServerRequest,
+    CancelledNotificationParam, ClientResult, ElicitRequest, ElicitResult, ProtocolVersion,
+    RequestId, ServerRequest,
 };
 use rmcp::service::{Peer, PeerRequestOptions, RequestContext};
 use tokio::sync::watch;
 
-use crate::ask;
+use crate::ask::{self, OpenQuestion};
+use crate::clarify;
 use crate::connection::Describe;
 use crate::progress::Progress;
 
@@ -29,8 +31,8 @@ pub(crate) struct Desk {
 /// A call that was made and has not ended.
 pub(crate) struct LiveCall {
     asking: Asking,
-    /// The open question, as its text, where the request that made the call is answered with it.
-    asked: watch::Sender<Option<String>>,
+    /// The open question, where the request that made the call is answered with it.
+    asked: watch::Sender<Option<OpenQuestion>>,
     /// Of the request that waits now.
     progress: Mutex<Arc<Progress>>,
     /// Why nobody could be asked.
@@ -80,8 +82,13 @@ impl LiveCall {
         }
     }
 
-    /// The text of a question that waits for another request. Pending where there is none.
-    pub(crate) async fn asked(&self) -> String {
+    /// The question that waits for another request, if there is one.
+    pub(crate) fn open(&self) -> Option<OpenQuestion> {
+        self.asked.borrow().clone()
+    }
+
+    /// The question that waits for another request. Pending where there is none.
+    pub(crate) async fn asked(&self) -> OpenQuestion {
         let mut asked = self.asked.subscribe();
         loop {
             if let Some(question) = &*asked.borrow_and_update() {
@@ -180,9 +187,13 @@ impl Approver for Desk {
             return Answer::Unavailable("no request of the client belongs to this call".into());
         };
         match &live.asking {
-            Asking::Now(peer) => ask_now(peer, (self.describe)(question)).await,
+            Asking::Now(peer) => match ask_now(peer, ask::form((self.describe)(question))).await {
+                Ok(result) => ask::answer(&result),
+                Err(reason) => Answer::Unavailable(reason),
+            },
             Asking::Later => {
-                live.asked.send_replace(Some((self.describe)(question)));
+                let open = OpenQuestion::Approval((self.describe)(question));
+                live.asked.send_replace(Some(open));
                 // Answered through the Environment, by the call's id.
                 std::future::pending().await
             }
@@ -202,35 +213,60 @@ impl Approver for Desk {
     }
 }
 
-async fn ask_now(peer: &Peer<RoleServer>, text: String) -> Answer {
-    let request = ServerRequest::ElicitRequest(ask::form(text));
+#[async_trait]
+impl Clarifier for Desk {
+    async fn clarify(&self, question: &AskedQuestion) -> Reply {
+        let Some(live) = self.find(&question.tool_call_id) else {
+            return Reply::Unavailable("No request of the client belongs to this call.".into());
+        };
+        match &live.asking {
+            Asking::Now(peer) => match ask_now(peer, clarify::form(question)).await {
+                Ok(result) => clarify::reply(&result, question),
+                Err(reason) => Reply::Unavailable(format!("Nobody could be asked: {reason}.")),
+            },
+            Asking::Later => {
+                let open = OpenQuestion::Clarification(question.clone());
+                live.asked.send_replace(Some(open));
+                // Answered through the Session, by the call's id.
+                std::future::pending().await
+            }
+            Asking::Never => Reply::Unavailable(
+                "Nobody could be asked: this client does not support elicitation.".into(),
+            ),
+        }
+    }
+}
+
+/// Asks the client; the error says why it did not.
+async fn ask_now(peer: &Peer<RoleServer>, form: ElicitRequest) -> Result<ElicitResult, String> {
+    let request = ServerRequest::ElicitRequest(form);
     let asked = peer
         .send_cancellable_request(request, PeerRequestOptions::no_options())
         .await;
     let handle = match asked {
         Ok(handle) => handle,
-        Err(error) => return Answer::Unavailable(format!("the client cannot be asked: {error}")),
+        Err(error) => return Err(format!("the client cannot be asked: {error}")),
     };
-    let mut open = OpenQuestion {
+    let mut open = ShownQuestion {
         peer,
         id: Some(handle.id.clone()),
     };
     let response = handle.await_response().await;
     open.id = None;
     match response {
-        Ok(ClientResult::ElicitResult(result)) => ask::answer(&result),
-        Ok(_) => Answer::Unavailable("the client answered something else".into()),
-        Err(error) => Answer::Unavailable(format!("the client did not ask: {error}")),
+        Ok(ClientResult::ElicitResult(result)) => Ok(result),
+        Ok(_) => Err("the client answered something else".into()),
+        Err(error) => Err(format!("the client did not ask: {error}")),
     }
 }
 
 /// A question that the client shows. Dropped unanswered, because its call was interrupted or its time is up, it is taken back.
-struct OpenQuestion<'peer> {
+struct ShownQuestion<'peer> {
     peer: &'peer Peer<RoleServer>,
     id: Option<RequestId>,
 }
 
-impl Drop for OpenQuestion<'_> {
+impl Drop for ShownQuestion<'_> {
     fn drop(&mut self) {
         let (Some(id), Ok(host)) = (self.id.take(), tokio::runtime::Handle::try_current()) else {
             return;

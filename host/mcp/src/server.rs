@@ -11,17 +11,18 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CustomRequest, CustomResult, ErrorData,
-    Implementation, JsonObject, ListToolsResult, PaginatedRequestParams, ProgressNotificationParam,
-    ServerCapabilities, ServerConfig,
+    Implementation, InputResponses, JsonObject, ListToolsResult, PaginatedRequestParams,
+    ProgressNotificationParam, ServerCapabilities, ServerConfig,
 };
 use rmcp::service::RequestContext;
 use rmcp::{RoleServer, ServerHandler};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
+use crate::ask::OpenQuestion;
 use crate::desk::{Desk, LiveCall};
 use crate::progress::{Progress, Step};
-use crate::{ask, listing, result};
+use crate::{ask, clarify, listing, result};
 
 /// Calls of one connection at once, those that wait included.
 const MOST_CALLS: usize = 256;
@@ -169,14 +170,27 @@ impl Server {
             )
             .into();
         };
-        match ask::answer_in(request.input_responses.as_ref()) {
-            Some(answer) => {
-                call.live.answered();
-                self.session.environment().answer(&call.id, answer);
-                self.follow(call, context).await
+        self.answer(&call, request.input_responses.as_ref());
+        // Where nothing was answered the question is still open, and the client is asked again.
+        self.follow(call, context).await
+    }
+
+    /// Passes the answer on to the question that waits, where it came with the request.
+    fn answer(&self, call: &Call, responses: Option<&InputResponses>) {
+        match call.live.open() {
+            Some(OpenQuestion::Approval(_)) => {
+                if let Some(answer) = ask::answer_in(responses) {
+                    call.live.answered();
+                    self.session.environment().answer(&call.id, answer);
+                }
             }
-            // Still open: the client is asked again.
-            None => self.follow(call, context).await,
+            Some(OpenQuestion::Clarification(question)) => {
+                if let Some(reply) = clarify::reply_in(responses, &question) {
+                    call.live.answered();
+                    self.session.answer_question(&call.id, reply);
+                }
+            }
+            None => {}
         }
     }
 

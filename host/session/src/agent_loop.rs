@@ -21,6 +21,7 @@ use crate::RunEnd;
 use crate::background::{self, Background};
 use crate::conversation::Conversation;
 use crate::message_queue::MessageQueue;
+use crate::plan::Plans;
 use crate::refusals::Refusals;
 use crate::tool_call_ids::ToolCallIds;
 use crate::tools::Tools;
@@ -35,6 +36,7 @@ pub(crate) struct AgentLoop {
     pub(crate) queue: Arc<MessageQueue>,
     pub(crate) tools: Arc<dyn Tools>,
     pub(crate) background: Arc<dyn Background>,
+    pub(crate) plans: Arc<Plans>,
     pub(crate) model: Arc<dyn ModelDriver>,
     pub(crate) ids: Arc<Mutex<ToolCallIds>>,
     pub(crate) system_prompt: String,
@@ -62,6 +64,18 @@ impl AgentLoop {
         let mut new = self.reports();
         self.queue.record(&OmniMessage::model(input.clone()));
         new.push(input);
+        self.work(conversation, new, cancel).await
+    }
+
+    /// Lets the model work on what the harness tells it.
+    pub(crate) async fn run_told(
+        &self,
+        conversation: &mut Conversation,
+        told: ModelMsg,
+        cancel: &CancellationToken,
+    ) -> RunEnd {
+        let mut new = self.reports();
+        new.push(told);
         self.work(conversation, new, cancel).await
     }
 
@@ -111,8 +125,15 @@ impl AgentLoop {
                         .filter(|answered| refusals.note(&answered.call, &answered.output))
                         .map(|answered| answered.call.name.clone())
                         .next();
+                    let plan = answered
+                        .iter()
+                        .find_map(|answered| self.plan_of(&answered.call, &answered.output));
                     input = answered.into_iter().map(output_message).collect();
                     input.extend(self.reports());
+                    if let Some(plan) = plan {
+                        conversation.carry_over(input);
+                        return RunEnd::PlanProposed { plan };
+                    }
                     if let Some(tool) = refused {
                         conversation.carry_over(input);
                         return self.abort(
@@ -128,6 +149,13 @@ impl AgentLoop {
                 }
             }
         }
+    }
+
+    /// The plan that a call handed in, which waits from now on.
+    fn plan_of(&self, call: &ToolCall, output: &ToolCallOutput) -> Option<String> {
+        let waiting = self.plans.ended(call, output)?;
+        self.queue.emit(waiting.event());
+        Some(waiting.plan)
     }
 
     /// What has ended in the background since the last time, for the model. Recorded as it is given.

@@ -7,7 +7,14 @@ use floe_environment::ToolCallOutput;
 use floe_protocol::{ModelMsg, StopReason};
 
 /// The marks of everything that the harness tells a model.
-const MARKS: [&str; 3] = ["background_task_done", "turn_aborted", "turn_retried"];
+const MARKS: [&str; 6] = [
+    "background_task_done",
+    "plan_approved",
+    "plan_rejected",
+    "plan_revised",
+    "turn_aborted",
+    "turn_retried",
+];
 
 /// Text in which no mark of a block is whole: what a program printed or a model said cannot end the block it stands in, nor begin one, and so
 /// cannot speak for the harness.

@@ -8,6 +8,11 @@ pub enum RunEnd {
         /// The text of its last answer.
         text: String,
     },
+    /// A plan was handed in and waits for its decision ([`Session::decide_plan`](crate::Session::decide_plan)).
+    PlanProposed {
+        /// The plan, as the model wrote it.
+        plan: String,
+    },
     /// The run itself failed: the model, the limit of turns, an expectation of a script, the Trace.
     Failed {
         /// For the person.
@@ -26,7 +31,7 @@ impl RunEnd {
     /// The exit status of `floe run` (decisions.md "Surfaces").
     pub fn exit_status(&self) -> u8 {
         match self {
-            RunEnd::Ended { .. } => 0,
+            RunEnd::Ended { .. } | RunEnd::PlanProposed { .. } => 0,
             RunEnd::Failed { .. } => 1,
             RunEnd::StoppedByRefusals { .. } => 3,
             RunEnd::Interrupted => 130,

@@ -1,7 +1,21 @@
 //! The system prompt: the agent's own, or the built-in one, with its placeholders filled in.
 
+use floe_protocol::Mode;
+
 /// The prompt of an agent that has none of its own.
 const DEFAULT: &str = include_str!("system_prompt.md");
+
+/// What a model is told beside its prompt for as long as the Session is in plan mode.
+const PLAN_MODE: &str = "This Session is in plan mode: nothing can be changed and no command runs. Find out what you need, then hand in your plan \
+                         with plan_exit as the only call of your answer; the person decides on it.";
+
+/// The prompt as it is sent in this mode.
+pub(crate) fn in_mode(prompt: &str, mode: Mode) -> String {
+    match mode {
+        Mode::Build => prompt.to_owned(),
+        Mode::Plan => format!("{prompt}\n\n{PLAN_MODE}").trim_start().to_owned(),
+    }
+}
 
 /// What placeholders stand for.
 pub(crate) struct Facts<'a> {
@@ -70,6 +84,12 @@ mod tests {
         assert!(prompt.contains("Today is 2"), "{prompt}");
         assert!(!prompt.contains("{{") && !prompt.contains("/home"));
         assert!(prompt.len() < 2000, "short");
+    }
+
+    #[test]
+    fn plan_mode_is_told_for_as_long_as_it_lasts() {
+        assert_eq!(in_mode("Work.", Mode::Build), "Work.");
+        assert!(in_mode("Work.", Mode::Plan).starts_with("Work.\n\nThis Session is in plan mode"));
     }
 
     #[test]

@@ -5,7 +5,7 @@ use floe_tool::{Context, Definition, Failure, Outcome, Permission, Tool};
 
 #[derive(Debug, Default, serde::Deserialize, schemars::JsonSchema)]
 struct Arguments {
-    /// The question.
+    /// The question, with what the person needs to know to decide.
     question: String,
     /// A word or two above it.
     header: Option<String>,
@@ -28,6 +28,9 @@ struct Choosable {
     /// What it means.
     description: Option<String>,
 }
+
+/// What is asked where the model left the question blank.
+const FALLBACK: &str = "Could you clarify?";
 
 struct AskClarification;
 
@@ -57,7 +60,20 @@ impl Tool for AskClarification {
                 let (text, structured) = told(&question.choices, &answer);
                 Ok(Outcome::text(text).with_structured(&structured))
             }
-            Err(failure) => Ok(Outcome::failed(failure.explanation())),
+            Err(failure) => {
+                let source = match failure.code.as_str() {
+                    "timeout" => "timeout",
+                    "unsupported" => "nobody",
+                    _ => return Ok(Outcome::failed(failure.explanation())),
+                };
+                let structured = Structured {
+                    answer: None,
+                    selected: Vec::new(),
+                    source,
+                };
+                let text = unanswered(&question, &failure.explanation());
+                Ok(Outcome::failed(text).with_structured(&structured))
+            }
         }
     }
 }
@@ -65,10 +81,10 @@ impl Tool for AskClarification {
 floe_tool::export!(AskClarification);
 
 fn question(arguments: &Arguments) -> Result<Question, String> {
-    let text = arguments.question.trim();
-    if text.is_empty() {
-        return Err("`question` must not be empty".to_owned());
-    }
+    let text = match arguments.question.trim() {
+        "" => FALLBACK,
+        text => text,
+    };
     let options = arguments.options.as_deref().unwrap_or_default();
     let choices: Vec<Choice> = options
         .iter()
@@ -79,6 +95,14 @@ fn question(arguments: &Arguments) -> Result<Question, String> {
         .collect();
     if choices.iter().any(|choice| choice.label.is_empty()) {
         return Err("an option has no label".to_owned());
+    }
+    for (index, choice) in choices.iter().enumerate() {
+        if choices[..index]
+            .iter()
+            .any(|earlier| earlier.label == choice.label)
+        {
+            return Err(format!("two options have the label {:?}", choice.label));
+        }
     }
     let suggested = match &arguments.default {
         None => None,
@@ -98,6 +122,20 @@ fn question(arguments: &Arguments) -> Result<Question, String> {
         choices,
         suggested,
     })
+}
+
+/// What the model reads where no answer came: the question stays in sight, for whoever reads on.
+fn unanswered(question: &Question, why: &str) -> String {
+    let mut text = format!("[CLARIFICATION NEEDED] {}\n\n", question.text);
+    if !question.choices.is_empty() {
+        let labels: Vec<&str> = question
+            .choices
+            .iter()
+            .map(|choice| choice.label.as_str())
+            .collect();
+        text.push_str(&format!("Options: {}\n\n", labels.join(", ")));
+    }
+    text + why
 }
 
 /// What the model reads, and the same for programs.
@@ -167,21 +205,35 @@ mod tests {
     }
 
     #[test]
-    fn a_blank_question_and_a_default_that_is_no_option_are_refused() {
+    fn a_blank_question_asks_for_clarification() {
         let blank = Arguments {
             question: " ".into(),
             ..arguments(&[], None)
         };
+        assert_eq!(question(&blank).unwrap().text, "Could you clarify?");
+    }
+
+    #[test]
+    fn what_nobody_answered_keeps_the_question_and_its_options_in_sight() {
+        let asked = question(&arguments(&["a", "b"], None)).unwrap();
         assert_eq!(
-            question(&blank).unwrap_err(),
-            "`question` must not be empty"
+            unanswered(&asked, "Nobody is there."),
+            "[CLARIFICATION NEEDED] Which?\n\nOptions: a, b\n\nNobody is there."
         );
+    }
+
+    #[test]
+    fn options_that_cannot_be_told_apart_and_a_default_that_is_none_are_refused() {
         assert!(
             question(&arguments(&["a", "b"], Some("c")))
                 .unwrap_err()
                 .contains("none of the options")
         );
         assert!(question(&arguments(&["a", " "], None)).is_err());
+        assert_eq!(
+            question(&arguments(&["a", "a "], None)).unwrap_err(),
+            r#"two options have the label "a""#
+        );
     }
 
     #[test]

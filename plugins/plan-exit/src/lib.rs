@@ -33,8 +33,9 @@ impl Tool for PlanExit {
         if session_state::mode() != "plan" {
             return Ok(Outcome::text(told(plan)));
         }
+        // In plan mode the host ends the turn after this call, and the person decides: what came of it is the host's to say.
         match session_state::propose_plan(plan) {
-            Ok((decision, words)) => Ok(decided(plan, &decision, words.as_deref())),
+            Ok(_) => Ok(Outcome::text(told(plan))),
             Err(failure) => Ok(Outcome::failed(failure.explanation())),
         }
     }
@@ -46,45 +47,12 @@ fn told(plan: &str) -> String {
     format!("[plan_exit]\n{plan}")
 }
 
-fn decided(plan: &str, decision: &str, words: Option<&str>) -> Outcome {
-    let words = words.map_or_else(String::new, |words| format!(": {words}"));
-    match decision {
-        "approved" => Outcome::text(format!(
-            "{}\n\nThe person has approved the plan{words}. Carry it out.",
-            told(plan)
-        )),
-        "revise" => Outcome::text(format!(
-            "The person wants the plan changed{words}. Hand in another one."
-        )),
-        _ => Outcome::text(format!(
-            "The person has rejected the plan{words}. Plan mode goes on."
-        )),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn each_decision_is_told_with_the_persons_words() {
-        let text = |decision, words| {
-            decided("p", decision, words)
-                .last_text()
-                .unwrap()
-                .to_owned()
-        };
-        assert_eq!(
-            text("approved", None),
-            "[plan_exit]\np\n\nThe person has approved the plan. Carry it out."
-        );
-        assert_eq!(
-            text("revise", Some("smaller")),
-            "The person wants the plan changed: smaller. Hand in another one."
-        );
-        assert_eq!(
-            text("rejected", None),
-            "The person has rejected the plan. Plan mode goes on."
-        );
+    fn a_plan_is_told_behind_its_mark() {
+        assert_eq!(told("1. Look.\n2. Act."), "[plan_exit]\n1. Look.\n2. Act.");
     }
 }

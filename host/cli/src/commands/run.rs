@@ -93,6 +93,12 @@ async fn run(
     }
     let closed = session.close().await;
     screen.end_result_line();
+    if let RunEnd::PlanProposed { plan } = &end
+        && matches!(arguments.output, OutputForm::Text)
+    {
+        screen.untrusted_result(plan);
+        screen.end_result_line();
+    }
     say_end(&end, screen);
     if end != RunEnd::Interrupted {
         say_ended_commands(&closed, screen);
@@ -159,6 +165,9 @@ fn say_end(end: &RunEnd, screen: &Screen) {
     let bad = |word: &str| screen.aside_paint().paint(Style::Bad, word);
     match end {
         RunEnd::Ended { .. } => {}
+        RunEnd::PlanProposed { .. } => screen.aside(
+            "\nThe plan waits for your decision; nothing was changed. To have it carried out, give it to a run in build mode.",
+        ),
         RunEnd::Failed { reason } => {
             screen.aside(&format!(
                 "\n{} {}",

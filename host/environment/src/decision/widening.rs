@@ -84,6 +84,7 @@ impl Inner {
         };
         let unrecorded = |verdict: Verdict, about: &Widening, gate, waited_ms| Unrecorded {
             verdict: Verdict {
+                kind: DecisionKind::Widening,
                 widening: Some(reached(about)),
                 ..verdict
             },

@@ -12,6 +12,7 @@ use crate::blocks::{self, Remains};
 use crate::clamp;
 use crate::conversation::Conversation;
 use crate::reconnect;
+use crate::system_prompt;
 
 /// How a turn ended.
 pub(super) enum Turn {
@@ -47,6 +48,8 @@ impl AgentLoop {
             let mut asked = input.clone();
             asked.extend(blocks::turn_retried(&failed));
             let request = self.request(conversation, &asked);
+            // A plan of an answer that broke off is none.
+            self.plans.forget_unfinished();
             let Attempt {
                 messages,
                 calls,
@@ -89,7 +92,7 @@ impl AgentLoop {
             parameters: tool.parameters,
         });
         let mut request = ModelRequest {
-            system_prompt: self.system_prompt.clone(),
+            system_prompt: system_prompt::in_mode(&self.system_prompt, self.tools.mode()),
             history: conversation.with(input),
             tools: tools.collect(),
             max_tokens: None,

@@ -8,8 +8,8 @@ use floe_environment::{CallOutcome, MessageSink, ToolCallOutput, ToolListing};
 use floe_model::{ModelAnswer, ModelDriver, ModelError, ModelErrorKind, ModelRequest};
 use floe_protocol::{
     AgentId, ApprovalDecision, ApprovalMode, BackgroundKind, BackgroundTask, Body, DecidedBy,
-    Decision, DecisionKind, EventMsg, Home, ModelMsg, OmniMessage, Permission, Phase, Role, Scope,
-    SessionId, SessionMeta, StopReason, TokenCount, ToolCall,
+    Decision, DecisionKind, EventMsg, Home, Mode, ModelMsg, OmniMessage, Permission, Phase, Role,
+    Scope, SessionId, SessionMeta, StopReason, TokenCount, ToolCall,
 };
 use floe_trace::TraceWriter;
 use futures_util::FutureExt;
@@ -181,6 +181,10 @@ impl Tools for StageTools {
         }]
     }
 
+    fn mode(&self) -> Mode {
+        Mode::Build
+    }
+
     fn execute(
         &self,
         call: ToolCall,
@@ -347,6 +351,7 @@ impl Stage {
                 acts: acts.into_iter().collect(),
                 executed: Arc::clone(&executed),
             }),
+            plans: Arc::default(),
             background: Arc::clone(&background) as _,
             model: Arc::clone(&model) as Arc<dyn ModelDriver>,
             ids: Arc::default(),
