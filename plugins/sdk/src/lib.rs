@@ -30,7 +30,7 @@
 //!
 //! What a tool can reach is a module each, and a component imports exactly what it calls: [`output`] for the text that the model
 //! reads, [`workspace`] to read files, [`edits`] to change them, [`commands`] to run programs, [`interaction`] to ask the person, [`session_state`] for the todo list, [`subagents`] for child Sessions,
-//! [`http`], [`web_search`], [`cancellation`], [`log`]. The interfaces without a module of their own are in
+//! [`http`], [`web_search`], [`language_server`], [`cancellation`], [`log`]. The interfaces without a module of their own are in
 //! [`bindings`]. Where the operator did not grant an interface its functions fail with code `denied`.
 //!
 //! A tool that cannot do its work returns [`Outcome::failed`] with a message for the model. An `Err`, such as a host failure that
@@ -47,6 +47,7 @@ mod export;
 mod failure;
 pub mod http;
 pub mod interaction;
+pub mod language_server;
 pub mod log;
 mod outcome;
 pub mod output;
