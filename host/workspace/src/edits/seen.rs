@@ -15,14 +15,14 @@ const MOST: usize = 100_000;
 #[derive(Clone, Debug, Default)]
 pub struct Seen(Arc<Mutex<HashMap<PathBuf, Version>>>);
 
-/// What tells one version of a file from another.
+/// What tells one version of a file from another. Not when it was last changed in any way: who makes a file executable, or gives it a second
+/// name, has not changed what the model read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Version {
     device: u64,
     inode: u64,
     size: i64,
     modified: (i64, i64),
-    changed: (i64, i64),
 }
 
 impl Version {
@@ -33,7 +33,6 @@ impl Version {
             inode: stat.st_ino.into(),
             size: stat.st_size.into(),
             modified: (stat.st_mtime.into(), stat.st_mtime_nsec as i64),
-            changed: (stat.st_ctime.into(), stat.st_ctime_nsec as i64),
         }
     }
 }

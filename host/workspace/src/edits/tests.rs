@@ -250,6 +250,19 @@ fn a_file_that_is_not_what_was_expected_or_read_is_refused_with_what_changed() {
 }
 
 #[test]
+fn a_file_that_was_made_executable_since_it_was_read_is_not_stale() {
+    let desk = Desk::new();
+    desk.write("a", "one");
+    desk.editor.workspace.read_range("a", 0, 10).unwrap();
+    let path = desk.fixture.path().join("a");
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    let mut transaction = desk.editor.begin();
+    transaction.replace("a", b"two".to_vec(), None).unwrap();
+    transaction.commit().unwrap();
+    assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o755);
+}
+
+#[test]
 fn what_changes_between_staging_and_commit_is_not_lost() {
     let desk = Desk::new();
     desk.write("a", "one");
