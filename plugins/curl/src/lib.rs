@@ -69,6 +69,7 @@ impl Tool for Curl {
         .permission(Permission::Write)
         .timeout_ms(150_000)
         .max_output_length(16_000)
+        .carries_mib(50)
         .structured_output::<Saved>()
     }
 

@@ -96,6 +96,15 @@ impl Definition {
         self
     }
 
+    /// Says that a call holds things of up to so many MiB and hands them to the host in one piece, where 32 MiB do not do. The host
+    /// gives the room for it to its own tools only.
+    #[must_use]
+    pub fn carries_mib(mut self, mebibytes: u32) -> Definition {
+        self.metadata
+            .push(("carries-mib".into(), mebibytes.to_string()));
+        self
+    }
+
     /// Declares the type of what [`Outcome::with_structured`](crate::Outcome::with_structured) gets.
     #[must_use]
     pub fn structured_output<T: schemars::JsonSchema>(mut self) -> Definition {
