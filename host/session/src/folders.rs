@@ -20,12 +20,17 @@ const LOCK: &str = "lock";
 /// How often the lock is tried for: a sweep that holds it takes the file away.
 const ATTEMPTS: usize = 100;
 
+/// What language servers keep for themselves, below a Session's folder.
+const LANGUAGE_SERVERS: &str = "language-servers";
+
 /// The folders of a Session below `FLOE_HOME`.
 pub(crate) struct Folders {
     session: PathBuf,
     pub(crate) home: PathBuf,
     pub(crate) tmp: PathBuf,
     pub(crate) outputs: PathBuf,
+    /// Made by each language server that starts, and removed at the end.
+    pub(crate) language_servers: PathBuf,
     lock: Mutex<Option<File>>,
 }
 
@@ -36,6 +41,7 @@ impl Folders {
             home: home.command_home(session),
             tmp: home.command_tmp(session),
             outputs: home.outputs(session),
+            language_servers: home.session(session).join(LANGUAGE_SERVERS),
             lock: Mutex::default(),
         }
     }
@@ -84,12 +90,12 @@ fn sweep(sessions: &Path) {
 
 /// Empties the folder of a Session that has ended. `locked` says that the lock is held, so that its file may go.
 fn clear(session: &Path, locked: bool) {
-    let emptied = remove_folder(&session.join("tmp"));
+    let emptied = ["tmp", LANGUAGE_SERVERS].map(|folder| remove_folder(&session.join(folder)));
     for folder in ["home", "outputs"] {
         // Fails where something is in it, which is right.
         let _ = fs::remove_dir(session.join(folder));
     }
-    if locked && emptied.is_ok() {
+    if locked && emptied.iter().all(Result::is_ok) {
         let _ = fs::remove_file(session.join(LOCK));
     }
     let _ = fs::remove_dir(session);
