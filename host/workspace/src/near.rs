@@ -66,7 +66,10 @@ fn near_in(directory: &Place<'_>, missing: &str) -> Vec<(usize, String)> {
     // What was found before a read error is as good a suggestion as any.
     let _ = each_name(&mut directory, |name, _| {
         names += 1;
-        if let Ok(name) = name.to_str() {
+        // A name that could forge the line it is shown on is no help.
+        if let Ok(name) = name.to_str()
+            && !name.contains(char::is_control)
+        {
             let folded = name.to_lowercase();
             let other = folded.chars().count();
             if other.abs_diff(length) <= farthest {
@@ -124,6 +127,14 @@ mod tests {
         assert_eq!(fixture.workspace.near_names("readme.md"), ["README.md"]);
         assert!(fixture.workspace.near_names("Cargo.toml").is_empty());
         assert!(fixture.workspace.near_names("../secre").is_empty());
+    }
+
+    #[test]
+    fn a_name_with_control_characters_is_not_suggested() {
+        let fixture = Fixture::new();
+        fixture.write("name\n", "");
+        fixture.write("name\u{1b}", "");
+        assert!(fixture.workspace.near_names("name").is_empty());
     }
 
     #[test]

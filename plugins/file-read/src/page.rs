@@ -93,6 +93,8 @@ impl Pager {
     /// Says that the rest of the file is not fed.
     pub(crate) fn stop_counting(&mut self) {
         self.all_counted = false;
+        // The line that is not read to its end is one of those that are not counted.
+        self.inside_line = false;
     }
 
     /// The page, or why there is none, to follow the name of the file.
@@ -376,7 +378,7 @@ mod tests {
     #[test]
     fn a_file_that_is_not_counted_to_its_end_says_so() {
         let mut pager = Pager::new(1, 1, false);
-        pager.feed(b"a\nb\nc\n");
+        pager.feed(b"a\nb\nc\nd");
         assert!(pager.is_full());
         pager.stop_counting();
         assert_eq!(

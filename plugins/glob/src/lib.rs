@@ -13,6 +13,8 @@ use newest::Newest;
 const RESULTS: u32 = 500;
 /// Paths of one call at most.
 const RESULTS_MOST: u32 = 5000;
+/// No path is as long as a pattern of so many bytes without its alternatives.
+const PATTERN_BYTES: usize = 16 * 1024;
 /// Entries of one host call.
 const BATCH: u32 = 1000;
 
@@ -66,6 +68,12 @@ fn glob(arguments: &Arguments) -> Result<Outcome, String> {
     if start.kind != EntryKind::Directory {
         return Err(format!(
             "\"{given}\" is not a directory. Name the folder to look in as path, or use file_read for a file."
+        ));
+    }
+    if arguments.pattern.len() > PATTERN_BYTES {
+        return Err(format!(
+            "Invalid glob pattern: it has {} bytes, and at most {PATTERN_BYTES} are taken.",
+            arguments.pattern.len()
         ));
     }
     let pattern = pattern::below(&arguments.pattern, &root);

@@ -24,6 +24,10 @@ const FILES: u64 = 50_000;
 const FILES_MOST: u64 = 10_000_000;
 const BYTES: u64 = 64 * 1024 * 1024;
 const BYTES_MOST: u64 = 64 * 1024 * 1024 * 1024;
+/// Compiling takes a thousand times the length of some patterns in memory.
+const PATTERN_BYTES: usize = 32 * 1024;
+/// What the regex library says of a pattern repeats it; so much of that is shown.
+const EXPLANATION_BYTES: usize = 1000;
 /// A search ends by itself when so much of the time that it has is over, with what it has found.
 const PART_OF_TIME: f64 = 2.0 / 3.0;
 /// What one host call hands over, in bytes.
@@ -111,8 +115,14 @@ fn grep(arguments: &Arguments) -> Result<Outcome, String> {
         fixed_strings: arguments.fixed_strings.unwrap_or(false),
         multi_line: arguments.multiline.unwrap_or(false),
     };
+    if arguments.pattern.len() > PATTERN_BYTES {
+        return Err(format!(
+            "Invalid regex: the pattern has {} bytes, and at most {PATTERN_BYTES} are taken.",
+            arguments.pattern.len()
+        ));
+    }
     let pattern = Pattern::new(&arguments.pattern, syntax)
-        .map_err(|error| format!("Invalid regex: {error}"))?;
+        .map_err(|error| format!("Invalid regex: {}", last_part(&error)))?;
     let walk = Walk::open(&options(arguments, syntax)).map_err(|failure| explain(&failure))?;
     let context = arguments.context.unwrap_or(0);
     let mut search = Search::new(
@@ -158,6 +168,15 @@ fn grep(arguments: &Arguments) -> Result<Outcome, String> {
         Some(note) => Outcome::completed().with_note(note),
         None => Outcome::completed(),
     })
+}
+
+/// A long explanation without the pattern that it begins with.
+fn last_part(explanation: &str) -> &str {
+    if explanation.len() <= EXPLANATION_BYTES {
+        return explanation;
+    }
+    let error = explanation.rfind("error: ").unwrap_or(0);
+    &explanation[explanation.ceil_char_boundary(error.max(explanation.len() - EXPLANATION_BYTES))..]
 }
 
 /// The seconds that have gone by, where most of the time of a call is over.

@@ -8,7 +8,30 @@ use serde_json::Value;
 
 /// The typed arguments, or a sentence for the model.
 pub(crate) fn parse<T: Tool>(arguments: &str) -> Result<T::Arguments, String> {
-    serde_json::from_str(arguments).map_err(|error| explain::<T>(arguments, &error))
+    serde_json::from_str(arguments).or_else(|error| {
+        let mut value: Value = serde_json::from_str(arguments).unwrap_or_default();
+        whole_numbers(&mut value);
+        serde_json::from_value(value).map_err(|_| explain::<T>(arguments, &error))
+    })
+}
+
+/// Writes `1.0` as `1`: a schema takes both for a whole number, a type does not.
+fn whole_numbers(value: &mut Value) {
+    match value {
+        Value::Number(number) => {
+            // Up to here every whole number is exactly one float.
+            const EXACT: f64 = 9_007_199_254_740_992.0;
+            if let Some(float) = number.as_f64().filter(|_| number.is_f64())
+                && float.fract() == 0.0
+                && float.abs() < EXACT
+            {
+                *number = (float as i64).into();
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(whole_numbers),
+        Value::Object(properties) => properties.values_mut().for_each(whole_numbers),
+        _ => {}
+    }
 }
 
 fn explain<T: Tool>(arguments: &str, error: &serde_json::Error) -> String {
@@ -65,6 +88,24 @@ mod tests {
                 times: Some(2)
             })
         );
+    }
+
+    #[test]
+    fn a_whole_number_may_be_written_with_a_fraction_of_zero() {
+        let times = |times: &str| {
+            let arguments = format!(r#"{{"text":"1.0","times":{times}}}"#);
+            parse::<Repeat>(&arguments).map(|arguments| arguments.times)
+        };
+        assert_eq!(times("2.0"), Ok(Some(2)));
+        assert_eq!(times("2e1"), Ok(Some(20)));
+        for other in ["2.5", "-1.0", "1e300"] {
+            assert!(
+                times(other)
+                    .unwrap_err()
+                    .starts_with("Invalid arguments for repeat: "),
+                "{other}"
+            );
+        }
     }
 
     #[test]

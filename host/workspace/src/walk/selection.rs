@@ -54,7 +54,7 @@ impl Selection {
 
 fn compile(globs: &[String]) -> Result<GlobSet, WorkspaceError> {
     let invalid = |glob: &str, error: &globset::Error| WorkspaceError::Glob {
-        glob: glob.to_owned(),
+        glob: beginning(glob),
         reason: error.kind().to_string(),
     };
     let mut set = GlobSetBuilder::new();
@@ -67,6 +67,15 @@ fn compile(globs: &[String]) -> Result<GlobSet, WorkspaceError> {
     }
     set.build()
         .map_err(|error| invalid(error.glob().unwrap_or_default(), &error))
+}
+
+/// So much of a glob as tells which one it is.
+fn beginning(glob: &str) -> String {
+    const SHOWN: usize = 200;
+    match glob.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{}…", &glob[..end]),
+        None => glob.to_owned(),
+    }
 }
 
 /// `LeftmostFirst` is the kind that has vectorised searches.
