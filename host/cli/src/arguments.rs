@@ -102,16 +102,25 @@ The model: --model, else FLOE_MODEL, else the agent's, else `model` in config.ya
 Exit status: 0 the conversation ended, 1 it failed, 2 nothing ran, 3 stopped by refusals, 130 interrupted.")]
 pub(crate) struct Run {
     /// What to do
-    #[arg(short, long, value_name = "TEXT")]
-    pub(crate) message: String,
+    #[arg(short, long, value_name = "TEXT", required_unless_present = "resume")]
+    pub(crate) message: Option<String>,
     /// The model: script:FILE or openai:NAME
     #[arg(long, value_name = "MODEL")]
     pub(crate) model: Option<String>,
     #[command(flatten)]
     pub(crate) session: SessionArguments,
-    /// Plan reads only, build works
-    #[arg(long, value_name = "MODE", value_enum, default_value = "build")]
-    pub(crate) mode: ModeName,
+    /// Plan reads only, build works [default: build]; with --resume, build approves the plan that waits
+    #[arg(long, value_name = "MODE", value_enum)]
+    pub(crate) mode: Option<ModeName>,
+    /// Goes on with an earlier run, by its name or the beginning of it
+    #[arg(long, value_name = "ID", conflicts_with = "agent")]
+    pub(crate) resume: Option<String>,
+    /// Rejects the plan that waits
+    #[arg(long, requires = "resume", conflicts_with_all = ["message", "mode", "revise"])]
+    pub(crate) reject: bool,
+    /// Sends the plan that waits back to the model with this
+    #[arg(long, value_name = "TEXT", requires = "resume", conflicts_with_all = ["message", "mode"])]
+    pub(crate) revise: Option<String>,
     /// The agent whose configuration is used
     #[arg(long, value_name = "ID")]
     pub(crate) agent: Option<AgentId>,
@@ -246,12 +255,16 @@ pub(crate) struct TraceVerify {
   floe undo
   floe undo 3 --workspace ~/project
 
-Each call of file_write, edit or apply_patch is one edit, whatever it changed. Files that have changed since are not touched.
+Each call of file_write, edit or apply_patch is one edit, whatever it changed. Files that have changed since are not touched: without
+--keep-changed nothing is taken back then.
 Exit status: 0 taken back, or nothing to take back; 1 a file has changed since; 2 nothing ran.")]
 pub(crate) struct Undo {
     /// How many edits
     #[arg(value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) count: u32,
+    /// Keep files that have changed since as they are, and take the rest back
+    #[arg(long)]
+    pub(crate) keep_changed: bool,
     /// The folder that they were made in [default: the current folder]
     #[arg(long, value_name = "DIR")]
     pub(crate) workspace: Option<PathBuf>,

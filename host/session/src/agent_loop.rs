@@ -25,7 +25,7 @@ use crate::plan::Plans;
 use crate::refusals::Refusals;
 use crate::tool_call_ids::ToolCallIds;
 use crate::tools::Tools;
-pub(crate) use attempt::interrupted;
+pub(crate) use attempt::{interrupted, whole_call};
 use turn::Turn;
 
 /// Why an interrupted run ended, in its abort event.
@@ -128,7 +128,10 @@ impl AgentLoop {
                     let plan = answered
                         .iter()
                         .find_map(|answered| self.plan_of(&answered.call, &answered.output));
-                    input = answered.into_iter().map(output_message).collect();
+                    input = answered
+                        .into_iter()
+                        .map(|answered| output_message(answered.output))
+                        .collect();
                     input.extend(self.reports());
                     if let Some(plan) = plan {
                         conversation.carry_over(input);
@@ -234,8 +237,7 @@ impl AgentLoop {
 }
 
 /// An output as the model's next input.
-fn output_message(answered: Answered) -> ModelMsg {
-    let output = answered.output;
+pub(crate) fn output_message(output: ToolCallOutput) -> ModelMsg {
     ModelMsg::ToolCallOutput {
         role: Role::User,
         output: output.output,

@@ -66,6 +66,15 @@ enum State {
 pub(crate) struct Plans(Mutex<State>);
 
 impl Plans {
+    /// A plan that waited when the Session was last open waits again.
+    pub(crate) fn restore(&self, call: ToolCall, plan: String) {
+        *self.state() = State::Waits(WaitingPlan {
+            call,
+            plan,
+            since: Instant::now(),
+        });
+    }
+
     /// A call hands in a plan. False where another waits already.
     pub(crate) fn hand_in(&self, tool_call_id: &str, plan: &str) -> bool {
         let mut state = self.state();

@@ -41,6 +41,21 @@ impl SharedState {
         })
     }
 
+    /// The list as it was when the Session was last open.
+    pub(crate) fn restore(&self, todos: Vec<Todo>) {
+        use floe_protocol::TodoStatus as Told;
+        let items = todos.into_iter().map(|todo| TodoItem {
+            content: todo.content,
+            status: match todo.status {
+                Told::Pending => TodoStatus::Pending,
+                Told::InProgress => TodoStatus::InProgress,
+                Told::Completed => TodoStatus::Completed,
+            },
+            metadata: Vec::new(),
+        });
+        *self.todos.lock().unwrap_or_else(PoisonError::into_inner) = items.collect();
+    }
+
     pub(crate) fn for_call(self: &Arc<SharedState>, call: &CallSite) -> StateOfCall {
         StateOfCall {
             shared: Arc::clone(self),

@@ -13,6 +13,14 @@ pub(crate) struct ToolCallIds {
 }
 
 impl ToolCallIds {
+    /// The ids of calls that were made before.
+    pub(crate) fn used(used: HashSet<String>) -> ToolCallIds {
+        ToolCallIds {
+            used,
+            next: HashMap::new(),
+        }
+    }
+
     /// The id itself, or `id#2`, `id#3`, ... where it was used before.
     pub(crate) fn allocate(&mut self, given: &str) -> String {
         let mut id = given.to_owned();

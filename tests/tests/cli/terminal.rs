@@ -77,18 +77,34 @@ impl Terminal {
 
     /// Waits until the screen shows `text`, behind what was waited for before: a second question is not the first.
     pub(crate) fn wait_for(&mut self, text: &str) {
+        self.wait_for_any(&[text]);
+    }
+
+    /// As [`Terminal::wait_for`], for one of several texts. Tells which.
+    pub(crate) fn wait_for_any(&mut self, texts: &[&str]) -> usize {
         let deadline = Instant::now() + PATIENCE;
         loop {
-            if let Some(at) = self.seen[self.waited..].find(text) {
-                self.waited += at + text.len();
-                return;
+            let unread = &self.seen[self.waited..];
+            let found = texts
+                .iter()
+                .enumerate()
+                .filter_map(|(index, text)| Some((unread.find(text)? + text.len(), index)))
+                .min();
+            if let Some((end, index)) = found {
+                self.waited += end;
+                return index;
             }
             let left = deadline.saturating_duration_since(Instant::now());
             match self.screen.recv_timeout(left) {
                 Ok(bytes) => self.seen.push_str(&String::from_utf8_lossy(&bytes)),
-                Err(_) => panic!("`{text}` did not appear; the screen shows:\n{}", self.seen),
+                Err(_) => panic!("{texts:?} did not appear; the screen shows:\n{}", self.seen),
             }
         }
+    }
+
+    /// What the screen has shown so far.
+    pub(crate) fn shown(&self) -> &str {
+        &self.seen
     }
 
     /// Waits for the end. Returns the exit status and everything that the screen showed.

@@ -4,12 +4,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use floe_environment::Surface;
-use floe_protocol::{AgentId, OmniMessage};
-use floe_session::{Observer, RunEnd, Session};
+use floe_protocol::{AgentId, Home, Mode, OmniMessage, SessionId};
+use floe_session::{Observer, PlanDecision, RunEnd, Session};
 use tokio_util::sync::CancellationToken;
 
 use super::{say_ended_commands, say_trace_fault};
-use crate::arguments::{OutputForm, Run};
+use crate::arguments::{ModeName, OutputForm, Run};
 use crate::config::AgentConfig;
 use crate::exit::{Ending, Fault, Status};
 use crate::model::{self, Chosen, Sources};
@@ -22,9 +22,14 @@ const POOL: u32 = 64;
 
 /// Runs the conversation.
 pub(crate) fn execute(arguments: &Run) -> Ending {
+    let task = Task::of(arguments)?;
     let setup = Setup::new(&arguments.session, |config| config.surfaces.run)?;
-    let agent_id = arguments.agent.clone().unwrap_or_default();
-    let agent = setup.agent(arguments.agent.as_ref())?;
+    let named = match &arguments.resume {
+        Some(id) => earlier_agent(&setup.home, id)?,
+        None => arguments.agent.clone(),
+    };
+    let agent = setup.agent(named.as_ref())?;
+    let agent_id = named.unwrap_or_default();
     let environment = std::env::var("FLOE_MODEL").ok();
     // The driver of a service needs the async runtime for its client.
     let host = super::host()?;
@@ -38,11 +43,45 @@ pub(crate) fn execute(arguments: &Run) -> Ending {
             config: &setup.config,
         })?
     };
-    host.block_on(run(arguments, setup, agent_id, agent, model))
+    host.block_on(run(arguments, task, setup, agent_id, agent, model))
+}
+
+/// What a run does first.
+enum Task {
+    Input(String),
+    Decide(PlanDecision),
+}
+
+impl Task {
+    fn of(arguments: &Run) -> Result<Task, Fault> {
+        if arguments.reject {
+            return Ok(Task::Decide(PlanDecision::Reject));
+        }
+        if let Some(feedback) = &arguments.revise {
+            return Ok(Task::Decide(PlanDecision::Revise(feedback.clone())));
+        }
+        match (&arguments.message, &arguments.mode) {
+            (Some(_), Some(_)) if arguments.resume.is_some() => Err(Fault::usage(
+                "A Session that goes on keeps its mode. Give either -m, or --mode build to approve the plan that waits.",
+            )),
+            (Some(message), _) => Ok(Task::Input(message.clone())),
+            (None, Some(ModeName::Build)) => Ok(Task::Decide(PlanDecision::Approve)),
+            (None, _) => Err(Fault::usage(
+                "Say what to do with the Session: -m TEXT goes on; --mode build, --revise TEXT or --reject decide on its plan.",
+            )),
+        }
+    }
+}
+
+/// The agent of an earlier Session, where it is not the default one.
+fn earlier_agent(home: &Home, id: &str) -> Result<Option<AgentId>, Fault> {
+    let found = floe_trace::find(home, id).map_err(|error| Fault::usage(error.to_string()))?;
+    Ok(Some(found.agent).filter(|agent| *agent != AgentId::default()))
 }
 
 async fn run(
     arguments: &Run,
+    task: Task,
     setup: Setup,
     agent_id: AgentId,
     agent: Option<AgentConfig>,
@@ -54,11 +93,11 @@ async fn run(
     let mut options = setup.options(registry, Surface::Run, asked_by, true);
     options.agent = agent_id;
     options.model = Some(model.driver);
-    options.mode = arguments.mode.into();
+    options.mode = arguments.mode.map_or(Mode::Build, Mode::from);
     options.selection = setup.selection(arguments.session.toolset, agent.as_ref());
     options.max_turns = setup.config.max_turns;
     if let Some(agent) = agent {
-        options.max_turns = fewer(agent.max_turns, options.max_turns);
+        options.limit_turns(agent.max_turns);
         options.max_tokens = agent.model.max_tokens;
         options.system_prompt = Some(agent.system_prompt);
         if !agent.without_effect.is_empty() {
@@ -81,10 +120,25 @@ async fn run(
         )),
     };
     setup.listen()?;
-    let session = Session::open(options).map_err(|error| Fault::usage(error.to_string()))?;
+    let session = match &arguments.resume {
+        Some(id) => Session::resume(options, id),
+        None => Session::open(options),
+    };
+    let session = session.map_err(|error| Fault::usage(error.to_string()))?;
     let id = session.id().clone();
     let cancel = setup.interrupts.run();
-    let mut end = session.run(&arguments.message, cancel).await;
+    let mut end = match task {
+        Task::Input(message) => session.run(&message, cancel).await,
+        Task::Decide(decision) => match session.decide_plan(decision, cancel).await {
+            Some(end) => end,
+            None => {
+                session.close().await;
+                return Err(Fault::usage(format!(
+                    "No plan of {id} waits for a decision. Go on with -m TEXT."
+                )));
+            }
+        },
+    };
     let patience = Duration::from_secs(arguments.background_wait);
     while matches!(end, RunEnd::Ended { .. })
         && let Some(next) = run_on(&session, patience, cancel, screen).await
@@ -99,7 +153,7 @@ async fn run(
         screen.untrusted_result(plan);
         screen.end_result_line();
     }
-    say_end(&end, screen);
+    say_end(&end, &id, screen);
     if end != RunEnd::Interrupted {
         say_ended_commands(&closed, screen);
     }
@@ -153,21 +207,14 @@ fn seconds(time: Duration) -> String {
     }
 }
 
-/// The agent's number of turns under the configuration's; 0 or less is without limit.
-fn fewer(agent: Option<i64>, limit: i64) -> i64 {
-    match agent {
-        Some(turns) if turns > 0 && (limit <= 0 || turns < limit) => turns,
-        _ => limit,
-    }
-}
-
-fn say_end(end: &RunEnd, screen: &Screen) {
+fn say_end(end: &RunEnd, id: &SessionId, screen: &Screen) {
     let bad = |word: &str| screen.aside_paint().paint(Style::Bad, word);
     match end {
         RunEnd::Ended { .. } => {}
-        RunEnd::PlanProposed { .. } => screen.aside(
-            "\nThe plan waits for your decision; nothing was changed. To have it carried out, give it to a run in build mode.",
-        ),
+        RunEnd::PlanProposed { .. } => screen.aside(&format!(
+            "\nThe plan waits for your decision; nothing was changed.\n  floe run --resume {id} --mode build      carries it out\n  \
+             floe run --resume {id} --revise TEXT     sends it back\n  floe run --resume {id} --reject          rejects it"
+        )),
         RunEnd::Failed { reason } => {
             screen.aside(&format!(
                 "\n{} {}",
@@ -205,19 +252,5 @@ impl Shown {
 impl Observer for Shown {
     fn message(&self, message: &OmniMessage) {
         self.printer().message(message, &self.screen);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_agent_may_have_fewer_turns_and_never_more() {
-        assert_eq!(fewer(Some(5), 100), 5);
-        assert_eq!(fewer(Some(500), 100), 100);
-        assert_eq!(fewer(Some(-1), 100), 100);
-        assert_eq!(fewer(Some(7), -1), 7);
-        assert_eq!(fewer(None, 100), 100);
     }
 }

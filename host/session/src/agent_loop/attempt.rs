@@ -128,7 +128,7 @@ pub(crate) fn interrupted(call: &ToolCall) -> ToolCallOutput {
 }
 
 /// A call that may run: one that was cut off may not.
-fn whole_call(message: &ModelMsg) -> Option<ToolCall> {
+pub(crate) fn whole_call(message: &ModelMsg) -> Option<ToolCall> {
     match message {
         ModelMsg::ToolCall {
             name,

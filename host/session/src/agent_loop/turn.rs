@@ -128,7 +128,12 @@ impl AgentLoop {
                 .iter()
                 .position(|id| *id == answered.call.tool_call_id)
         });
-        conversation.carry_over(answered.into_iter().map(output_message).collect());
+        conversation.carry_over(
+            answered
+                .into_iter()
+                .map(|answered| output_message(answered.output))
+                .collect(),
+        );
         Turn::Interrupted {
             reason: ABORTED_BY_USER,
         }

@@ -1,0 +1,282 @@
+//! A tool asks the person at a terminal: what the question shows, what answers it, and what does not. And the plan that a run ends with.
+
+use serde_json::{Value, json};
+
+use crate::support::Place;
+use crate::terminal::Terminal;
+
+/// The line that waits for an answer to a question with choices.
+const ANSWER: &str = "then Enter (Ctrl-C interrupts): ";
+const ALLOW: &str = "[n] no: ";
+
+fn which() -> Value {
+    json!({
+        "header": "Database",
+        "question": "Which database?",
+        "options": [{"label": "sqlite", "description": "in memory"}, {"label": "postgres"}],
+        "default": "sqlite",
+    })
+}
+
+fn ask(place: &Place, arguments: &Value) -> Terminal {
+    let arguments = arguments.to_string();
+    let line = ["call", "ask_clarification", &arguments];
+    Terminal::floe(place, &line, &[("NO_COLOR", "1")])
+}
+
+/// `floe run` of a script at a terminal.
+fn run(place: &Place, script: &str, flags: &[&str]) -> Terminal {
+    let script = place.file("script.yaml", script);
+    let model = format!("script:{}", script.display());
+    let mut line = vec!["run", "-m", "go", "--model", &model];
+    line.extend(flags);
+    Terminal::floe(place, &line, &[("NO_COLOR", "1")])
+}
+
+#[test]
+fn a_number_chooses_and_the_question_showed_all_there_is_to_choose() {
+    let place = Place::new();
+    let mut terminal = ask(&place, &which());
+    terminal.wait_for(ANSWER);
+    terminal.press("2\n");
+    let (status, screen) = terminal.end();
+    assert_eq!(status, 0, "{screen}");
+    for words in [
+        "ask_clarification asks you",
+        "| Database",
+        "| Which database?",
+        "[1] sqlite (suggested)",
+        "in memory",
+        "[2] postgres",
+        "asked by   you, with floe call",
+        "The person chose: postgres",
+    ] {
+        assert!(screen.contains(words), "`{words}` is not in:\n{screen}");
+    }
+}
+
+#[test]
+fn enter_alone_chooses_nothing_not_even_what_is_suggested() {
+    let place = Place::new();
+    let mut terminal = ask(&place, &which());
+    terminal.wait_for(ANSWER);
+    terminal.press("\n");
+    terminal.wait_for("Nothing is chosen by Enter alone");
+    terminal.press("sqlite\n");
+    let (status, screen) = terminal.end();
+    assert_eq!(status, 0, "{screen}");
+    assert!(screen.contains("The person chose: sqlite"), "{screen}");
+}
+
+#[test]
+fn several_are_chosen_and_words_are_passed_on() {
+    let place = Place::new();
+    let mut several = which();
+    several["multi_select"] = json!(true);
+    let mut terminal = ask(&place, &several);
+    terminal.wait_for(ANSWER);
+    terminal.press("1,2\n");
+    let (_, screen) = terminal.end();
+    assert!(
+        screen.contains("The person chose: sqlite, postgres"),
+        "{screen}"
+    );
+    let mut terminal = ask(&place, &json!({"question": "Where to?"}));
+    terminal.wait_for("Type your answer");
+    terminal.press("to the north\n");
+    let (status, screen) = terminal.end();
+    assert_eq!(status, 0, "{screen}");
+    assert!(
+        screen.contains("The person answered: to the north"),
+        "{screen}"
+    );
+}
+
+#[test]
+fn characters_that_hide_or_reverse_are_written_out_on_the_question() {
+    let place = Place::new();
+    let arguments = json!({
+        "question": "Delete\u{1b}[2J nothing\u{202e}?",
+        "options": [{"label": "no\u{200b}", "description": "\u{9b}1A"}, {"label": "yes\r"}],
+    });
+    let mut terminal = ask(&place, &arguments);
+    terminal.wait_for(ANSWER);
+    terminal.press("1\n");
+    let (_, screen) = terminal.end();
+    for words in [
+        "| Delete\\x1b[2J nothing\\u{202e}?",
+        "[1] no\\u{200b}",
+        "\\x9b1A",
+    ] {
+        assert!(screen.contains(words), "`{words}` is not in:\n{screen:?}");
+    }
+}
+
+#[test]
+fn keys_typed_before_the_question_do_not_answer_it() {
+    let place = Place::new();
+    let mut terminal = ask(&place, &which());
+    terminal.press("1\n");
+    terminal.wait_for(ANSWER);
+    terminal.press("2\n");
+    let (_, screen) = terminal.end();
+    assert!(screen.contains("The person chose: postgres"), "{screen}");
+}
+
+#[test]
+fn an_interrupt_at_a_question_interrupts_and_chooses_nothing() {
+    let place = Place::new();
+    let mut terminal = ask(&place, &which());
+    terminal.wait_for(ANSWER);
+    terminal.press("\u{3}");
+    let (status, screen) = terminal.end();
+    assert_eq!(status, 130, "{screen}");
+    assert!(!screen.contains("The person"), "{screen}");
+}
+
+#[test]
+fn the_end_of_the_input_is_no_answer() {
+    let place = Place::new();
+    let mut terminal = ask(&place, &which());
+    terminal.wait_for(ANSWER);
+    terminal.press("\u{4}");
+    let (status, screen) = terminal.end();
+    assert_eq!(status, 1, "{screen}");
+    assert!(
+        screen.contains("ended the input without an answer"),
+        "{screen}"
+    );
+}
+
+#[test]
+fn a_question_nobody_answers_in_the_configured_time_fails_and_chooses_nothing() {
+    let place = Place::new();
+    place.config("approvals: {timeout_s: 1}\n");
+    let (status, screen) = ask(&place, &which()).end();
+    assert_eq!(status, 1, "{screen}");
+    assert!(screen.contains("Nobody answered within 1 s."), "{screen}");
+    assert!(!screen.contains("The person chose"), "{screen}");
+}
+
+#[test]
+fn without_a_terminal_the_model_is_told_at_once_to_state_an_assumption() {
+    let place = Place::new();
+    let arguments = which().to_string();
+    let ended = place.floe_reading(&["call", "ask_clarification", &arguments], b"1\n1\n");
+    ended.expect(1);
+    for words in [
+        "[CLARIFICATION NEEDED] Which database?",
+        "Options: sqlite, postgres",
+        "Nobody can be asked",
+        "Make a reasonable assumption",
+    ] {
+        assert!(ended.stdout.contains(words), "{}", ended.stdout);
+    }
+}
+
+#[test]
+fn the_answer_of_a_run_goes_to_the_model_and_into_the_trace() {
+    let place = Place::new();
+    let script = format!(
+        "turns:\n- tool_calls: [{{name: ask_clarification, arguments: {}}}]\n- expect: ['^The person chose: postgres$']\n  text: Thanks.\n",
+        which()
+    );
+    let mut terminal = run(&place, &script, &[]);
+    terminal.wait_for(ANSWER);
+    terminal.press("postgres\n");
+    let (status, screen) = terminal.end();
+    assert_eq!(status, 0, "{screen}");
+    assert!(screen.contains("asked by   the model script:"), "{screen}");
+    let trace = std::fs::read_to_string(place.trace()).unwrap();
+    let events: Vec<Value> = trace
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap()["payload"].take())
+        .filter(|payload| {
+            payload["type"]
+                .as_str()
+                .is_some_and(|kind| kind.starts_with("question"))
+        })
+        .collect();
+    assert_eq!(events.len(), 2, "{events:?}");
+    assert_eq!(events[0]["text"], "Which database?");
+    assert_eq!(events[1]["source"], "user");
+    assert_eq!(events[1]["selected"], json!(["postgres"]));
+}
+
+#[test]
+fn questions_of_tools_and_of_the_door_come_one_after_the_other() {
+    let place = Place::new();
+    let question = which();
+    let script = format!(
+        "turns:\n- tool_calls:\n  - {{name: ask_clarification, arguments: {question}}}\n  - {{name: exec_command, arguments: {{cmd: touch made}}}}\n- text: Done.\n"
+    );
+    let mut terminal = run(&place, &script, &["--approve", "read-only"]);
+    let (question_card, door_card) = ("[2] postgres", "| touch made");
+    let first = terminal.wait_for_any(&[ANSWER, ALLOW]);
+    let not_yet = [door_card, question_card][first];
+    assert!(!terminal.shown().contains(not_yet), "{}", terminal.shown());
+    terminal.press(["2\n", "y\n"][first]);
+    terminal.wait_for([ALLOW, ANSWER][first]);
+    terminal.press(["y\n", "2\n"][first]);
+    let (status, screen) = terminal.end();
+    assert_eq!(status, 0, "{screen}");
+    assert!(place.workspace().join("made").exists());
+    assert!(screen.contains("The person chose: postgres"), "{screen}");
+}
+
+const PLANS: &str = "turns:
+- tool_calls: [{name: exec_command, arguments: {cmd: touch made}}]
+- tool_calls: [{name: plan_exit, arguments: {plan: '1. Make it.'}}]
+- text: This is not asked for.
+";
+
+#[test]
+fn a_run_in_plan_mode_prints_the_plan_changes_nothing_and_ends_well() {
+    let place = Place::new();
+    let script = place.file("script.yaml", PLANS);
+    let model = format!("script:{}", script.display());
+    let ended = place.floe(&["run", "-m", "go", "--model", &model, "--mode", "plan"]);
+    ended.expect(0);
+    assert_eq!(ended.stdout, "1. Make it.\n");
+    assert!(
+        ended.stderr.contains("waits for your decision"),
+        "{}",
+        ended.stderr
+    );
+    assert!(!place.workspace().join("made").exists());
+    let trace = place.trace();
+    place
+        .floe(&["trace", "verify", trace.to_str().unwrap()])
+        .expect(0);
+    let records = std::fs::read_to_string(trace).unwrap();
+    assert!(records.contains(r#""type":"plan_proposed""#), "{records}");
+    assert!(!records.contains(r#""kind":"plan""#), "nobody has decided");
+}
+
+#[test]
+fn a_plan_at_a_terminal_is_printed_as_well_and_nobody_is_asked() {
+    let place = Place::new();
+    let (status, screen) = run(&place, PLANS, &["--mode", "plan", "--approve", "read-only"]).end();
+    assert_eq!(status, 0, "{screen}");
+    assert!(screen.contains("1. Make it."), "{screen}");
+    assert!(!place.workspace().join("made").exists());
+}
+
+#[test]
+fn programs_read_the_plan_from_its_event() {
+    let place = Place::new();
+    let script = place.file("script.yaml", PLANS);
+    let model = format!("script:{}", script.display());
+    let flags = ["--mode", "plan", "--output", "json"];
+    let mut line = vec!["run", "-m", "go", "--model", &model];
+    line.extend(flags);
+    let ended = place.floe(&line);
+    ended.expect(0);
+    let plans: Vec<Value> = ended
+        .json_lines()
+        .into_iter()
+        .filter(|message| message["payload"]["type"] == "plan_proposed")
+        .collect();
+    assert_eq!(plans.len(), 1);
+    assert_eq!(plans[0]["payload"]["plan"], "1. Make it.");
+}
