@@ -3,6 +3,8 @@
 
 use std::path::{Path, PathBuf};
 
+use floe_sandbox::RESERVED;
+
 use crate::arguments::SessionArguments;
 use crate::config::Shell;
 
@@ -41,6 +43,12 @@ fn granted(flag: &str, path: &Path, floe_home: Option<&Path>) -> Result<PathBuf,
              another."
         ));
     }
+    let mut made = RESERVED.iter();
+    if let Some(made) = made.find(|made| path.starts_with(made) || real.starts_with(made)) {
+        return Err(format!(
+            "{flag} {path:?} cannot be given: {made} belongs to the sandbox itself, which makes its own. Name another."
+        ));
+    }
     Ok(real)
 }
 
@@ -64,6 +72,21 @@ mod tests {
                 .unwrap_err()
                 .contains("Name a file or folder that is there.")
         );
+        std::os::unix::fs::symlink("/proc/self", root.join("process")).unwrap();
+        for path in [
+            Path::new("/proc"),
+            Path::new("/proc/self/fd"),
+            Path::new("/dev"),
+            Path::new("/dev/null"),
+            Path::new("/sys"),
+            &root.join("process"),
+        ] {
+            let refused = granted("--allow-read", path, None).unwrap_err();
+            assert!(
+                refused.contains("belongs to the sandbox itself"),
+                "{refused}"
+            );
+        }
         for name in ["floe", "floe/sessions", ""] {
             assert!(
                 ask(name).unwrap_err().contains("no command reaches"),

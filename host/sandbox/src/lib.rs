@@ -52,4 +52,5 @@ pub use policy::{HardLinks, Limits, Network, Policy, Search, WorkspaceMode};
 pub use protected::PROTECTED;
 pub use removal::remove_folder;
 pub use terminal::interrupt_foreground;
+pub use view::RESERVED;
 pub use widening::{GrantedPath, Widening, WideningFault};

@@ -30,8 +30,8 @@ const SYSTEM: [&str; 12] = [
     "/run/current-system",
 ];
 
-/// Folders of the view that other things are mounted in; a Workspace there is reached as `/workspace` only.
-pub(crate) const RESERVED: [&str; 5] = ["/workspace", "/floe", "/proc", "/sys", "/dev"];
+/// Folders that the sandbox makes itself, so that nothing of the host is shown in them; a Workspace there is reached as `/workspace` only.
+pub const RESERVED: [&str; 5] = ["/workspace", "/floe", "/proc", "/sys", "/dev"];
 
 /// Where programs look for who resolves names; often a link that leads out of the system's folders.
 const RESOLVER: &str = "/etc/resolv.conf";

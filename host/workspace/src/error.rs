@@ -218,11 +218,9 @@ impl WorkspaceError {
     /// What to do about it, where the message does not say it yet.
     pub fn hint(&self) -> Option<&'static str> {
         match self {
-            WorkspaceError::Outside { .. } => {
-                Some(
-                    "Path not allowed by security policy: use one relative to the Workspace, or one that starts with /workspace/.",
-                )
-            }
+            WorkspaceError::Outside { .. } => Some(
+                "Path not allowed by security policy: use one relative to the Workspace, or one that starts with /workspace/.",
+            ),
             WorkspaceError::NotFound { .. } => Some("List the directory to see what is there."),
             WorkspaceError::Hidden { .. } => Some("Ask the person for what you need of it."),
             WorkspaceError::IsDirectory { .. } => Some("List it to see its files."),

@@ -26,7 +26,8 @@ mod root;
 mod walk;
 
 pub use edits::{
-    Action, Change, Editor, EditorOptions, MAX_EDITED, Recovered, Seen, Transaction, Undone, undo,
+    Action, Change, ChangedSince, Editor, EditorOptions, MAX_EDITED, Recovered, Seen, Transaction,
+    Undone, undo,
 };
 pub use entry::{Entry, Kind};
 pub use error::{OpenError, WorkspaceError};

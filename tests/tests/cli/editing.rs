@@ -109,6 +109,75 @@ fn an_edit_that_others_have_built_on_is_not_taken_back() {
     );
     let kept = std::fs::read_to_string(place.workspace().join("a")).unwrap();
     assert_eq!(kept, "theirs\n");
+    assert!(
+        refused.stderr.contains("--keep-changed"),
+        "{}",
+        refused.stderr
+    );
+    let passed = place.floe(&["undo", "--keep-changed"]);
+    assert_eq!(
+        passed.expect(0).stdout,
+        "a has changed since and is kept as it is\n"
+    );
+    assert!(
+        place
+            .floe(&["undo"])
+            .expect(0)
+            .stderr
+            .contains("no edit to take back")
+    );
+}
+
+/// A moment of a patch under way, by what is to be seen of it in the Workspace and beside it.
+type Moment = fn(&Place) -> bool;
+
+#[test]
+fn a_program_that_is_killed_while_it_patches_leaves_all_of_it_or_nothing_once_another_has_run() {
+    const FILES: usize = 20;
+    let name = |number: usize| format!("f{number:02}");
+    let body = "x".repeat(200 * 1024);
+    fn changed(place: &Place, number: usize) -> bool {
+        let path = place.workspace().join(format!("f{number:02}"));
+        std::fs::read(path).is_ok_and(|bytes| bytes.starts_with(b"new"))
+    }
+    fn temporary(place: &Place, name: &str) -> bool {
+        let entries = std::fs::read_dir(place.workspace()).unwrap().flatten();
+        entries
+            .map(|entry| entry.file_name().into_string().unwrap())
+            .any(|found| found.starts_with(".floe-") && found.ends_with(name))
+    }
+    let moments: [Moment; 6] = [
+        |place| temporary(place, "-0.tmp"),
+        |place| temporary(place, "-19.tmp"),
+        |place| changed(place, 0),
+        |place| changed(place, 1),
+        |place| changed(place, 10),
+        |place| changed(place, 19),
+    ];
+    for moment in moments {
+        let place = Place::new();
+        let mut edits = Vec::new();
+        for number in 0..FILES {
+            place.workspace_file(&name(number), format!("old\n{body}"));
+            edits.push(
+                serde_json::json!({"path": name(number), "old_string": "old", "new_string": "new"}),
+            );
+        }
+        let call = json(serde_json::json!({ "edits": edits }));
+        let mut child = place.spawn(&mut place.command(&["call", "apply_patch", &call]));
+        // It ends as well where the moment was too short to be seen.
+        while !moment(&place) && child.try_wait().unwrap().is_none() {}
+        child.kill().unwrap();
+        child.wait().unwrap();
+        place.floe(&["call", "list", "{}"]).expect(0);
+        let count = (0..FILES).filter(|number| changed(&place, *number)).count();
+        assert!(
+            count == 0 || count == FILES,
+            "{count} of {FILES} files are new"
+        );
+        let names = std::fs::read_dir(place.workspace()).unwrap().count();
+        assert_eq!(names, FILES, "nothing is left beside the files");
+    }
 }
 
 #[test]

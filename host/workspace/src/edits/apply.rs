@@ -160,7 +160,7 @@ fn open(workspace: &Workspace, step: &Step) -> Result<Target, WorkspaceError> {
 fn change(target: &Target, step: &Step) -> Result<(), WorkspaceError> {
     let failed = |errno: Errno| not_changed(&step.path, &errno.into());
     failpoint::reach("change a name").map_err(|error| not_changed(&step.path, &error))?;
-    let path = || step.path.to_string_lossy().into_owned();
+    let path = || step.shown();
     let stale = || {
         let now = target.stat().ok().flatten();
         WorkspaceError::Stale {
@@ -258,7 +258,7 @@ pub(super) fn back(workspace: &Workspace, entry: &Entry, plan: &Plan) -> io::Res
         };
         match taken {
             Ok(true) => {}
-            Ok(false) => left.push(step.path.to_string_lossy().into_owned()),
+            Ok(false) => left.push(step.shown()),
             Err(error) => failure = Some(error),
         }
     }

@@ -33,6 +33,13 @@ pub(super) struct Step {
     pub(super) temporary: String,
 }
 
+impl Step {
+    /// The file as texts name it.
+    pub(super) fn shown(&self) -> String {
+        self.path.to_string_lossy().into_owned()
+    }
+}
+
 /// All steps of a transaction, in the order in which they are made.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Plan {

@@ -30,7 +30,7 @@ use std::sync::atomic::AtomicU64;
 pub use self::recovery::Recovered;
 pub use self::seen::Seen;
 pub use self::transaction::{Action, Change, Transaction};
-pub use self::undo::{Undone, undo};
+pub use self::undo::{ChangedSince, Undone, undo};
 
 use crate::{Workspace, WorkspaceError};
 

@@ -55,11 +55,7 @@ fn recover_one(
 ) -> Option<Recovered> {
     let told = |finished, left| Recovered {
         finished,
-        paths: plan
-            .steps
-            .iter()
-            .map(|step| step.path.to_string_lossy().into_owned())
-            .collect(),
+        paths: plan.steps.iter().map(Step::shown).collect(),
         left,
     };
     if stage == Stage::Staged {

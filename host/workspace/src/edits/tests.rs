@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::failpoint::{self, Fault};
-use super::{Action, Editor, EditorOptions, Seen, Transaction, undo};
+use super::{Action, ChangedSince, Editor, EditorOptions, Seen, Transaction, undo};
 use crate::fixture::Fixture;
 use crate::{Workspace, WorkspaceError};
 
@@ -34,8 +34,20 @@ impl Desk {
     }
 
     fn undo(&self) -> Result<Option<super::Undone>, WorkspaceError> {
+        self.undo_with(ChangedSince::Refuse)
+    }
+
+    fn undo_with(
+        &self,
+        changed_since: ChangedSince,
+    ) -> Result<Option<super::Undone>, WorkspaceError> {
         let locks = self.fixture.outside().join("locks");
-        undo(&self.fixture.workspace, &locks, &self.journals())
+        undo(
+            &self.fixture.workspace,
+            &locks,
+            &self.journals(),
+            changed_since,
+        )
     }
 }
 
@@ -567,6 +579,70 @@ fn a_transaction_whose_files_have_changed_since_is_not_taken_back() {
     let before = tree(desk.fixture.path());
     assert_eq!(desk.undo().unwrap_err().code(), "conflict");
     assert_eq!(tree(desk.fixture.path()), before);
+}
+
+#[test]
+fn files_that_have_changed_since_can_be_kept_while_the_others_are_taken_back() {
+    let desk = Desk::new();
+    desk.write("a", "old");
+    let mut transaction = desk.editor.begin();
+    transaction.replace("a", b"first".to_vec(), None).unwrap();
+    transaction.commit().unwrap();
+    let mut transaction = desk.editor.begin();
+    transaction.replace("a", b"new".to_vec(), None).unwrap();
+    transaction.create("d/b", b"new".to_vec()).unwrap();
+    transaction.create("e/c", b"new".to_vec()).unwrap();
+    transaction.commit().unwrap();
+    desk.write("d/b", "theirs");
+    fs::remove_file(desk.fixture.path().join("e/c")).unwrap();
+    assert_eq!(desk.undo().unwrap_err().path(), "d/b");
+    let undone = desk.undo_with(ChangedSince::Keep).unwrap().unwrap();
+    assert_eq!(
+        (undone.paths, undone.kept),
+        (vec!["a".into(), "e/c".into()], vec!["d/b".into()])
+    );
+    let now = tree(desk.fixture.path());
+    let names: Vec<&str> = now.keys().map(String::as_str).collect();
+    // The folder that held nothing else is gone as well.
+    assert_eq!(names, ["a", "d", "d/b"]);
+    assert_eq!(
+        (now["a"].0.as_slice(), now["d/b"].0.as_slice()),
+        (&b"first"[..], &b"theirs"[..])
+    );
+    // And the way to the one before is free.
+    assert_eq!(desk.undo().unwrap().unwrap().paths, ["a"]);
+    assert_eq!(fs::read(desk.fixture.path().join("a")).unwrap(), b"old");
+}
+
+#[test]
+fn a_transaction_all_of_whose_files_have_changed_since_is_passed_over_where_they_are_kept() {
+    let desk = Desk::new();
+    for contents in ["one", "two"] {
+        desk.write("a", contents);
+        desk.editor.workspace.read_range("a", 0, 10).unwrap();
+        let mut transaction = desk.editor.begin();
+        transaction.replace("a", b"mine".to_vec(), None).unwrap();
+        transaction.commit().unwrap();
+    }
+    desk.write("a", "theirs");
+    let undone = desk.undo_with(ChangedSince::Keep).unwrap().unwrap();
+    assert_eq!((undone.paths.len(), undone.kept), (0, vec!["a".into()]));
+    desk.write("a", "mine");
+    assert_eq!(desk.undo().unwrap().unwrap().paths, ["a"]);
+    assert_eq!(fs::read(desk.fixture.path().join("a")).unwrap(), b"one");
+}
+
+#[test]
+fn what_somebody_has_taken_back_already_stands_in_no_way() {
+    let desk = Desk::new();
+    desk.write("a", "old");
+    let mut transaction = desk.editor.begin();
+    transaction.replace("a", b"new".to_vec(), None).unwrap();
+    transaction.create("b", b"new".to_vec()).unwrap();
+    transaction.commit().unwrap();
+    desk.write("a", "old");
+    assert_eq!(desk.undo().unwrap().unwrap().paths, ["a", "b"]);
+    assert_eq!(tree(desk.fixture.path()).len(), 1);
 }
 
 #[test]
