@@ -5,6 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
 
 use crate::address::is_public;
+use crate::gate::DomainPattern;
 use crate::host::{Host, Target, parse_port, split_port};
 
 /// The port of a grant that names none.
@@ -172,6 +173,19 @@ impl HostGrant {
         self.pattern.covers(&other.pattern)
             && self.port == other.port
             && (self.pin == other.pin || other.pin.is_none())
+    }
+
+    /// The port that it is for.
+    pub(crate) fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// The hosts that it is for; the one that it names, where it names one, without those below it.
+    pub(crate) fn names(&self) -> DomainPattern {
+        match &self.pattern {
+            Pattern::Exactly(host) => DomainPattern::Within(host.clone()),
+            Pattern::Below(name) => DomainPattern::Below(name.clone()),
+        }
     }
 
     /// What both grant.

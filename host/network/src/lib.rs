@@ -25,7 +25,7 @@ mod socks;
 pub use address::is_public;
 pub use gate::{
     Denial, DomainList, DomainPattern, Gate, GateBody, GateError, GateLimits, GateOptions,
-    GateRequest, GateResponse, HostSecret, HostSecrets, Reach, Scope, Why,
+    GateRequest, GateResponse, HostSecret, HostSecrets, Reach, Scope, Standing, Why,
 };
 pub use grants::{GrantError, HostGrant, HostGrants};
 pub use host::{Host, NotAHost};

@@ -52,6 +52,9 @@ const WASI: [&str; 29] = [
     "wasi:http/outgoing-handler",
 ];
 
+/// The import of a component that can send requests by WASI: through the gate where it declares `http`, and else denied.
+const WASI_HTTP: &str = "wasi:http/outgoing-handler@";
+
 /// What a component says that it needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Surface {
@@ -91,6 +94,11 @@ pub(crate) fn admit(
                 });
             }
             capabilities.insert(capability);
+        }
+        // Every component of some languages brings this along, so that it alone is no wish for the network.
+        let brings_http = import.starts_with(WASI_HTTP);
+        if brings_http && declared.contains(Capability::Http) {
+            capabilities.insert(Capability::Http);
         }
     }
     Ok(Surface {
@@ -307,8 +315,17 @@ mod tests {
             TOOL,
         );
         let surface = admit("t", &bytes, CapabilitySet::all()).unwrap();
-        assert_eq!(surface.capabilities.names(), ["edits"]);
+        assert_eq!(surface.capabilities.names(), ["edits", "http"]);
         assert_eq!(surface.imports.len(), 6);
+    }
+
+    #[test]
+    fn requests_by_wasi_are_the_capability_http_of_who_declares_it_and_nothing_of_who_does_not() {
+        let bytes = component(&["wasi:http/outgoing-handler@0.2.0"], TOOL);
+        for declared in [CapabilitySet::EMPTY, CapabilitySet::EMPTY.with(Capability::Http)] {
+            let surface = admit("t", &bytes, declared).unwrap();
+            assert_eq!(surface.capabilities, declared);
+        }
     }
 
     #[test]

@@ -1,22 +1,162 @@
-//! `wasi:http` for components whose language always imports it: linked, and every request denied.
+//! `wasi:http` for components whose language brings it along: where `http` is granted a request goes the way of those of
+//! `floe:tool/http`, through the network gate; everywhere else it is denied. Nothing here opens a socket.
 
 use std::future::Future;
+use std::sync::Arc;
 
+use bytes::Bytes;
+use futures_util::stream::{self, StreamExt};
+use http::header;
+use http_body::Frame;
+use http_body_util::{BodyExt, StreamBody};
+use tokio::runtime::Handle;
+use tokio::sync::mpsc;
+use tokio_util::task::AbortOnDropHandle;
 use wasmtime_wasi_http::{Error, RequestOptions, WasiBody, WasiHttpHooks};
 
-/// Denies every outgoing request.
-pub(crate) struct DenyOutgoing;
+use crate::capability::Failure;
+use crate::capability::http::{Header, Http, Request, Response, ResponseBody};
+use crate::record::CallRecord;
+
+/// Bytes of a request's body that are collected, which the gate then judges; a little more than it takes.
+const LONGEST_BODY: usize = 9 << 20;
+/// Bytes of a response's body at once.
+const PORTION: u32 = 64 << 10;
+
+/// Fields that say what the gate itself says about a body.
+const OF_THE_BODY: [header::HeaderName; 2] = [header::CONTENT_LENGTH, header::TRANSFER_ENCODING];
+
+/// Where the requests of one call go.
+pub(crate) struct Outgoing {
+    /// None where `http` is not granted.
+    http: Option<Arc<dyn Http>>,
+    record: Arc<CallRecord>,
+    io: Handle,
+}
 
 type Transmission = Box<dyn Future<Output = Result<(), Error>> + Send>;
 
-impl WasiHttpHooks for DenyOutgoing {
+impl Outgoing {
+    pub(crate) fn new(
+        http: Option<Arc<dyn Http>>,
+        record: Arc<CallRecord>,
+        io: Handle,
+    ) -> Outgoing {
+        Outgoing { http, record, io }
+    }
+}
+
+impl WasiHttpHooks for Outgoing {
+    /// The gate writes it.
+    fn set_host_header(&mut self) -> bool {
+        false
+    }
+
     fn send_request(
         &mut self,
-        _request: http::Request<WasiBody>,
-        _options: Option<RequestOptions>,
+        request: http::Request<WasiBody>,
+        options: Option<RequestOptions>,
         _transmission: Transmission,
     ) -> Box<dyn Future<Output = Result<(http::Response<WasiBody>, Transmission), Error>> + Send>
     {
-        Box::new(std::future::ready(Err(Error::HttpRequestDenied)))
+        let granted = self.http.clone().filter(|_| !self.record.is_over());
+        let Some(http) = granted else {
+            return Box::new(std::future::ready(Err(Error::HttpRequestDenied)));
+        };
+        let io = self.io.clone();
+        Box::new(async move {
+            let request = read(request, options).await?;
+            // The guests' runtime drives no socket.
+            let sent = AbortOnDropHandle::new(io.spawn(async move { http.send(request).await }));
+            let response = sent
+                .await
+                .map_err(|_| Error::InternalError(None))?
+                .map_err(|failure| error(&failure))?;
+            let response = answer(response, &io)?;
+            Ok((response, Box::new(std::future::ready(Ok(()))) as _))
+        })
+    }
+}
+
+/// A request in the form that the gate takes. A guest that follows redirects does it itself.
+async fn read(
+    request: http::Request<WasiBody>,
+    options: Option<RequestOptions>,
+) -> Result<Request, Error> {
+    let (head, body) = request.into_parts();
+    let body = collect(body).await?;
+    let headers = head.headers.iter();
+    let timeout = options.and_then(|options| options.first_byte_timeout);
+    Ok(Request {
+        method: head.method.to_string(),
+        url: head.uri.to_string(),
+        headers: headers
+            .filter(|(name, _)| !OF_THE_BODY.contains(name))
+            .map(|(name, value)| Header {
+                name: name.to_string(),
+                value: value.as_bytes().to_vec(),
+            })
+            .collect(),
+        body: (!body.is_empty()).then_some(body),
+        timeout_ms: timeout.map(|limit| u32::try_from(limit.as_millis()).unwrap_or(u32::MAX)),
+        max_redirects: Some(0),
+    })
+}
+
+async fn collect(mut body: WasiBody) -> Result<Vec<u8>, Error> {
+    let mut whole = Vec::new();
+    while let Some(frame) = body.frame().await {
+        if let Ok(bytes) = frame?.into_data() {
+            if whole.len() + bytes.len() > LONGEST_BODY {
+                return Err(Error::HttpRequestBodySize(None));
+            }
+            whole.extend_from_slice(&bytes);
+        }
+    }
+    Ok(whole)
+}
+
+fn answer(response: Response, io: &Handle) -> Result<http::Response<WasiBody>, Error> {
+    let mut head = http::Response::builder().status(response.status);
+    for Header { name, value } in response.headers {
+        head = head.header(name, value);
+    }
+    head.body(body(response.body, io))
+        .map_err(|_| Error::HttpProtocolError)
+}
+
+/// A body that is read ahead by one portion, on the host's runtime, for as long as somebody holds it.
+fn body(mut from: Box<dyn ResponseBody>, io: &Handle) -> WasiBody {
+    let (sender, receiver) = mpsc::channel(1);
+    let reader = io.spawn(async move {
+        loop {
+            let portion = from.read_chunk(PORTION).await;
+            let is_last = !matches!(portion, Ok(Some(_)));
+            let portion = portion.map_err(|failure| error(&failure)).transpose();
+            let sent = match portion {
+                Some(portion) => sender.send(portion).await,
+                None => return,
+            };
+            if is_last || sent.is_err() {
+                return;
+            }
+        }
+    });
+    let state = (receiver, AbortOnDropHandle::new(reader));
+    let portions = stream::unfold(state, |(mut receiver, reader)| async move {
+        let portion: Result<Vec<u8>, Error> = receiver.recv().await?;
+        Some((portion, (receiver, reader)))
+    });
+    let frames = portions.map(|portion| portion.map(|bytes| Frame::data(Bytes::from(bytes))));
+    BodyExt::boxed_unsync(StreamBody::new(frames))
+}
+
+/// A failure in the words of `wasi:http`, which has none for most reasons.
+fn error(failure: &Failure) -> Error {
+    match failure.code.as_str() {
+        "denied" | "denied-host" | "unsupported" => Error::HttpRequestDenied,
+        "timeout" => Error::HttpResponseTimeout,
+        "too-large" => Error::HttpResponseBodySize(None),
+        _ => Error::InternalError(Some(failure.message.clone())),
     }
 }

@@ -318,6 +318,7 @@ impl Runtime {
             .deadline
             .and_then(|limit| Instant::now().checked_add(limit));
         let setup = CallSetup {
+            set: entry.set,
             hosts: entry.hosts,
             record: record.clone(),
             cancellation: CallCancellation {

@@ -12,11 +12,11 @@ use wasmtime_wasi_http::{WasiHttpCtx, WasiHttpView};
 use crate::call::Raised;
 use crate::capability::cancellation::CallCancellation;
 use crate::capability::{Deny, Failure};
-use crate::capability_set::Capability;
+use crate::capability_set::{Capability, CapabilitySet};
 use crate::executor::Seat;
 use crate::hosts::Hosts;
 use crate::memory::MemoryLimiter;
-use crate::outgoing_http::DenyOutgoing;
+use crate::outgoing_http::Outgoing;
 use crate::record::CallRecord;
 
 /// Handles that one guest may hold at once. A `list<own<…>>` or a loop that leaks them ends here.
@@ -38,11 +38,13 @@ pub(crate) struct CallState {
     io: Handle,
     wasi: WasiCtx,
     http: WasiHttpCtx,
-    outgoing: DenyOutgoing,
+    outgoing: Outgoing,
 }
 
 /// What a Store is made from.
 pub(crate) struct CallSetup {
+    /// What the call reaches; each interface of the contract is linked to it already.
+    pub(crate) set: CapabilitySet,
     pub(crate) hosts: Arc<Hosts>,
     pub(crate) record: Arc<CallRecord>,
     pub(crate) cancellation: CallCancellation,
@@ -62,6 +64,9 @@ impl CallState {
             .allow_udp(false)
             .max_random_size(MAX_RANDOM_BYTES)
             .build();
+        let has_http = setup.set.contains(Capability::Http);
+        let http = has_http.then(|| Arc::clone(&setup.hosts.http));
+        let outgoing = Outgoing::new(http, Arc::clone(&setup.record), io.clone());
         CallState {
             table,
             hosts: setup.hosts,
@@ -74,7 +79,7 @@ impl CallState {
             io,
             wasi,
             http: WasiHttpCtx::new(),
-            outgoing: DenyOutgoing,
+            outgoing,
         }
     }
 

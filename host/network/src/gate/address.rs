@@ -55,6 +55,10 @@ impl Address {
         // `//` is there, or it would have been repaired.
         let behind = text.split_once("//").map_or("", |(_, behind)| behind);
         let authority = behind.split(['/', '?', '#']).next().unwrap_or_default();
+        if authority.contains('@') {
+            // Even an empty one.
+            return Err(userinfo());
+        }
         if authority.contains('%') {
             return Err(GateError::invalid(
                 "Invalid URL: its host is percent-encoded; write the host as it is",
@@ -91,9 +95,7 @@ impl Address {
             }
         };
         if !url.username().is_empty() || url.password().is_some() {
-            return Err(GateError::invalid(
-                "URL userinfo is not allowed; send credentials in a header",
-            ));
+            return Err(userinfo());
         }
         let no_host = || GateError::invalid("Invalid URL: its host is no name and no address");
         let host = Host::parse(url.host_str().unwrap_or_default()).map_err(|_| no_host())?;
@@ -134,4 +136,8 @@ impl Address {
             && (is_upgrade
                 || (self.target.port == other.target.port && self.is_secure == other.is_secure))
     }
+}
+
+fn userinfo() -> GateError {
+    GateError::invalid("URL userinfo is not allowed; send credentials in a header")
 }

@@ -7,6 +7,8 @@
 
 mod address;
 mod body;
+#[cfg(test)]
+mod corpus;
 mod decode;
 mod denial;
 mod dial;
@@ -22,6 +24,7 @@ mod route;
 mod scope;
 mod scrub;
 mod secrets;
+mod standing;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -41,7 +44,7 @@ use self::memory::{Kept, Key, Memory};
 use self::pool::Pool;
 use self::request::Checked;
 use self::scrub::Scrub;
-use crate::grants::HostGrants;
+use crate::grants::{HostGrant, HostGrants};
 use crate::resolver::{Pins, Resolve, SystemResolver};
 
 pub use body::GateBody;
@@ -51,6 +54,7 @@ pub use limits::GateLimits;
 pub use request::GateRequest;
 pub use scope::{DomainList, DomainPattern, Scope};
 pub use secrets::{HostSecret, HostSecrets};
+pub use standing::Standing;
 
 /// What a gate is made from. The default lets every public host be read.
 #[derive(Clone)]
@@ -181,10 +185,9 @@ impl Gate {
             .await
     }
 
-    /// Whether all that `hosts` names may be asked with any method that is not `reads_only` without a further grant, and which of
-    /// them are never reached.
-    pub fn reaches(&self, grant: &HostGrants) -> bool {
-        self.0.grants.covers(grant)
+    /// What a grant would add to what a call reaches anyway.
+    pub fn standing(&self, grant: &HostGrant, reads_only: bool) -> Standing {
+        self.0.standing(grant, reads_only)
     }
 
     /// Ends the connections that wait.

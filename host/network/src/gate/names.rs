@@ -33,7 +33,7 @@ pub(crate) fn is_local(name: &str) -> bool {
         name.strip_suffix(*upper)
             .is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
     };
-    !name.contains('.') || LOCAL.iter().chain(&METADATA).any(|upper| is_below(&upper))
+    !name.contains('.') || LOCAL.iter().chain(&METADATA).any(is_below)
 }
 
 #[cfg(test)]

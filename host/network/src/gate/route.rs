@@ -99,7 +99,7 @@ impl Shared {
 }
 
 /// Whether a host is inside by what it is called.
-fn is_inside(host: &Host) -> bool {
+pub(super) fn is_inside(host: &Host) -> bool {
     match host {
         Host::Name(name) => names::is_local(name),
         Host::Address(address) => !is_public(*address),

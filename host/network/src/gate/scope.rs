@@ -72,7 +72,7 @@ impl DomainPattern {
         }
     }
 
-    fn covers(&self, other: &DomainPattern) -> bool {
+    pub(super) fn covers(&self, other: &DomainPattern) -> bool {
         match (self, other) {
             (DomainPattern::Any, _) => true,
             (_, DomainPattern::Any) => false,
