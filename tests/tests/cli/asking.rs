@@ -280,3 +280,110 @@ fn programs_read_the_plan_from_its_event() {
     assert_eq!(plans.len(), 1);
     assert_eq!(plans[0]["payload"]["plan"], "1. Make it.");
 }
+
+/// Runs a script that ends with a plan, and gives the Session's name as the hint on standard error names it.
+fn planned(place: &Place) -> String {
+    let script = place.file("script.yaml", PLANS);
+    let model = format!("script:{}", script.display());
+    let ended = place.floe(&["run", "-m", "go", "--model", &model, "--mode", "plan"]);
+    ended.expect(0);
+    let (_, hint) = ended.stderr.split_once("floe run --resume ").unwrap();
+    hint.split_whitespace().next().unwrap().to_owned()
+}
+
+/// Goes on with it by another script.
+fn resume(place: &Place, id: &str, turns: &str, flags: &[&str]) -> crate::support::Ended {
+    let script = place.file("next.yaml", format!("turns:\n{turns}"));
+    let model = format!("script:{}", script.display());
+    let mut line = vec!["run", "--resume", id, "--model", &model];
+    line.extend(flags);
+    place.floe(&line)
+}
+
+fn decisions_on_plans(place: &Place) -> Vec<Value> {
+    let trace = std::fs::read_to_string(place.trace()).unwrap();
+    trace
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap()["payload"].take())
+        .filter(|payload| payload["kind"] == "plan")
+        .collect()
+}
+
+#[test]
+fn an_approved_plan_is_carried_out_by_the_same_session_in_build_mode() {
+    let place = Place::new();
+    let id = planned(&place);
+    let turns = "- expect: ['\\A\\[plan_exit\\]\\n1\\. Make it\\.\\z']
+  tool_calls: [{name: exec_command, arguments: {cmd: touch made}}]
+- text: Made.
+";
+    let ended = resume(&place, &id, turns, &["--mode", "build"]);
+    ended.expect(0);
+    assert_eq!(ended.stdout, "Made.\n");
+    assert!(place.workspace().join("made").exists());
+    let decisions = decisions_on_plans(&place);
+    assert_eq!(decisions.len(), 1, "{decisions:?}");
+    assert_eq!(decisions[0]["decision"], "allow");
+    assert_eq!(decisions[0]["by"], "person");
+    place.floe(&["trace", "verify", &id]).expect(0);
+    let records = std::fs::read_to_string(place.trace()).unwrap();
+    assert_eq!(records.matches(r#""type":"session_meta""#).count(), 1);
+    // It is decided on once, and the mode is kept.
+    resume(&place, &id, "- text: x\n", &["--mode", "build"]).expect_usage(&["No plan of", &id]);
+    let turns = "- tool_calls: [{name: exec_command, arguments: {cmd: touch again}}]\n- text: x\n";
+    resume(&place, &id, turns, &["-m", "on"]).expect(0);
+    assert!(place.workspace().join("again").exists());
+}
+
+#[test]
+fn a_plan_that_is_rejected_or_sent_back_leaves_the_session_in_plan_mode() {
+    let place = Place::new();
+    let id = planned(&place);
+    let another = "- tool_calls: [{name: plan_exit, arguments: {plan: '2. Make less.'}}]\n";
+    let ended = resume(&place, &id, another, &["--revise", "Less of it."]);
+    ended.expect(0);
+    assert_eq!(ended.stdout, "2. Make less.\n");
+    let ended = resume(&place, &id, "- text: never\n", &["--reject"]);
+    ended.expect(0);
+    assert_eq!(ended.stdout, "");
+    let tries = "- tool_calls: [{name: exec_command, arguments: {cmd: touch made}}]
+- expect: ['denied by policy']
+  text: No.
+";
+    let ended = resume(&place, &id, tries, &["-m", "on"]);
+    ended.expect(0);
+    assert_eq!(ended.stdout, "No.\n");
+    assert!(!place.workspace().join("made").exists());
+    let decided: Vec<Value> = decisions_on_plans(&place)
+        .into_iter()
+        .map(|mut decision| decision["decision"].take())
+        .collect();
+    assert_eq!(decided, ["deny", "deny"]);
+    let records = std::fs::read_to_string(place.trace()).unwrap();
+    assert!(records.contains("Less of it."), "{records}");
+    place.floe(&["trace", "verify", &id]).expect(0);
+}
+
+#[test]
+fn what_cannot_go_on_is_said_before_anything_is_written() {
+    let place = Place::new();
+    let id = planned(&place);
+    let before = std::fs::read(place.trace()).unwrap();
+    let turns = "- text: x\n";
+    resume(&place, &id, turns, &[]).expect_usage(&["-m TEXT", "--mode build"]);
+    resume(&place, &id, turns, &["--mode", "plan"]).expect_usage(&["-m TEXT"]);
+    resume(&place, &id, turns, &["-m", "x", "--mode", "build"]).expect_usage(&["keeps its mode"]);
+    resume(&place, "session-1999", turns, &["--reject"]).expect_usage(&["session-1999"]);
+    let other = tempfile::tempdir().unwrap();
+    let elsewhere = ["--reject", "--workspace", other.path().to_str().unwrap()];
+    resume(&place, &id, turns, &elsewhere).expect_usage(&["worked in", "Workspace"]);
+    let line = ["run", "-m", "x", "--reject"];
+    place.floe(&line).expect_usage(&["--resume"]);
+    assert_eq!(std::fs::read(place.trace()).unwrap(), before);
+    // Somebody changed what the model was told.
+    let changed = String::from_utf8(before)
+        .unwrap()
+        .replace("1. Make it.", "1. Break it.");
+    std::fs::write(place.trace(), changed).unwrap();
+    resume(&place, &id, turns, &["--mode", "build"]).expect_usage(&["does not verify"]);
+}
