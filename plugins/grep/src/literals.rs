@@ -11,6 +11,10 @@ const SHORTEST: usize = 2;
 /// Longer ones are cut: what is required is required up to there.
 const LONGEST: usize = 32;
 
+/// So many parts of a pattern are looked at, and so many that follow each: what is looked for stands near the start, or a pattern is a machine's.
+const PARTS: usize = 256;
+const FOLLOWING: usize = 64;
+
 /// One of these is in everything that matches; empty where no such set is known.
 pub(crate) fn required(pattern: &str, case_insensitive: bool, multi_line: bool) -> Vec<Vec<u8>> {
     let parsed = ParserBuilder::new()
@@ -24,24 +28,31 @@ pub(crate) fn required(pattern: &str, case_insensitive: bool, multi_line: bool) 
         return Vec::new();
     };
     let mut best = Vec::new();
-    consider(&parsed, &mut best);
+    consider(&parsed, &mut best, &mut { PARTS });
     best
 }
 
-/// Looks for a better set at the start of `hir`, and from each of its parts on.
-fn consider(hir: &Hir, best: &mut Vec<Vec<u8>>) {
+/// Looks for a better set at the start of `hir`, and from each of its parts on, while parts are `left` to look at.
+fn consider(hir: &Hir, best: &mut Vec<Vec<u8>>, left: &mut usize) {
     keep_better(literals(hir), best);
     match hir.kind() {
         HirKind::Concat(parts) => {
             for (first, part) in parts.iter().enumerate() {
-                if first > 0 {
-                    keep_better(literals(&Hir::concat(parts[first..].to_vec())), best);
+                if *left == 0 {
+                    return;
                 }
-                consider(part, best);
+                *left -= 1;
+                if first > 0 {
+                    let following = &parts[first..parts.len().min(first + FOLLOWING)];
+                    keep_better(literals(&Hir::concat(following.to_vec())), best);
+                }
+                consider(part, best, left);
             }
         }
-        HirKind::Capture(capture) => consider(&capture.sub, best),
-        HirKind::Repetition(repetition) if repetition.min > 0 => consider(&repetition.sub, best),
+        HirKind::Capture(capture) => consider(&capture.sub, best, left),
+        HirKind::Repetition(repetition) if repetition.min > 0 => {
+            consider(&repetition.sub, best, left);
+        }
         _ => {}
     }
 }
@@ -119,6 +130,13 @@ mod tests {
         ] {
             assert!(required(pattern, false, false).is_empty(), "{pattern}");
         }
+    }
+
+    #[test]
+    fn a_pattern_of_very_many_parts_costs_no_more_than_one_of_some() {
+        assert!(required(&"x.".repeat(1 << 16), false, false).is_empty());
+        let late = format!("{}needle", "x.".repeat(100));
+        assert_eq!(texts(&late), ["needle"]);
     }
 
     #[test]

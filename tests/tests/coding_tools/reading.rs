@@ -482,3 +482,32 @@ async fn an_unknown_argument_is_refused_with_those_it_takes() {
         "{text}"
     );
 }
+
+#[tokio::test]
+async fn the_whole_output_of_a_cut_call_is_read_and_searched_where_its_note_says() {
+    let rig = Rig::new();
+    let cut = rig
+        .call("exec_command", json!({"cmd": "seq 1 20000"}))
+        .await;
+    let kept = cut.facts.full_output.clone().unwrap();
+    assert!(kept.starts_with("/floe/outputs/"), "{kept}");
+    let page = rig
+        .call("file_read", json!({"path": kept, "offset": 19_999}))
+        .await;
+    assert_eq!(
+        page.completed(),
+        "19999\n20000\n\n[lines 19999–20000 of 20000]"
+    );
+    let found = rig
+        .call(
+            "grep",
+            json!({"pattern": "^1234.$", "path": kept, "max_matches": 1}),
+        )
+        .await;
+    assert!(
+        found
+            .completed()
+            .starts_with(&format!("{kept}:12340:12340\n")),
+        "{found:?}"
+    );
+}
