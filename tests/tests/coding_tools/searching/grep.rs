@@ -382,7 +382,10 @@ async fn the_limits_of_files_and_bytes_say_that_they_ended_the_search() {
         json!({"pattern": "x", "max_files": 2, "output_mode": "count"}),
     )
     .await;
-    assert_eq!(answer.completed(), "a:500\nb:500\n\n[stopped after 2 files]");
+    assert_eq!(
+        answer.completed(),
+        "a:500\nb:500\n\n[stopped after 2 files]"
+    );
     let answer = grep(
         &rig,
         json!({"pattern": "x", "max_bytes": 2000, "output_mode": "count"}),

@@ -94,7 +94,9 @@ async fn of_1001_entries_the_first_1000_by_name_are_shown_and_one_more_is_told()
     let text = answer.completed();
     assert!(text.starts_with("file\t0000\nfile\t0001\n"), "{text}");
     assert!(
-        text.ends_with("file\t0999\n\n[entries 1–1000 of 1001; … 1 more, continue with offset 1001]"),
+        text.ends_with(
+            "file\t0999\n\n[entries 1–1000 of 1001; … 1 more, continue with offset 1001]"
+        ),
         "{text}"
     );
     assert_eq!(
