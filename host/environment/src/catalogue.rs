@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
-use floe_protocol::{Mode, ModelClass, Permission, ToolDefinition, Truncation};
+use floe_protocol::{ModelClass, Permission, ToolDefinition, Truncation};
+use floe_runtime::{Capability, CapabilitySet};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -12,6 +13,7 @@ use crate::gate::schema::{ArgumentSchema, Judge, Judgement, SchemaError};
 use crate::options::{Selection, Surface};
 use crate::power;
 use crate::registry::{Entry, LazySchema, RegisteredTool, Registry};
+use crate::settings::Settings;
 
 /// A tool as it is listed.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -65,6 +67,18 @@ impl Offer {
         self.own_schema.is_some()
     }
 
+    /// Whether it can start children.
+    fn starts_children(&self) -> bool {
+        self.tool().power().contains(Capability::Subagents)
+    }
+
+    /// Whether mode and surface allow it.
+    fn is_allowed(&self, permission: Permission, settings: Settings, surface: Surface) -> bool {
+        let name = &self.definition.name;
+        gate::mode::check(name, settings.mode, permission, self.tool().power()).is_ok()
+            && gate::surface::check(name, surface, settings.max_permission, permission).is_ok()
+    }
+
     /// The schema that arguments are judged by.
     pub(crate) fn schema(&self) -> Result<&ArgumentSchema, SchemaError> {
         match &self.own_schema {
@@ -112,11 +126,12 @@ pub(crate) struct Catalogue {
 }
 
 impl Catalogue {
-    /// Selects tools. The second value names what was selected and nothing provides.
+    /// Selects tools, none of which has what is withheld. The second value names what was selected and nothing provides.
     pub(crate) fn new(
         registry: Arc<Registry>,
         selection: &Selection,
         vision: bool,
+        withheld: CapabilitySet,
     ) -> (Catalogue, Vec<String>) {
         let mut missing = Vec::new();
         let mut offers: Vec<Offer> = match selection {
@@ -157,6 +172,7 @@ impl Catalogue {
             ModelClass::Vision => vision,
             ModelClass::TextOnly => !vision,
         });
+        offers.retain(|offer| offer.tool().power().intersection(withheld).is_empty());
         let mut by_name = HashMap::new();
         for (at, offer) in offers.iter().enumerate() {
             let definition = &offer.definition;
@@ -185,23 +201,49 @@ impl Catalogue {
         })
     }
 
-    /// What can be called now, in a stable order.
-    pub(crate) fn list(
+    /// What a tool may do: what its definition says. One that starts children may do what they may, and they have the other tools
+    /// as far as mode and surface allow them: the strongest of these is its permission, whatever a definition says, which cannot
+    /// know.
+    pub(crate) fn permission(
         &self,
-        mode: Mode,
+        offer: &Offer,
+        settings: Settings,
         surface: Surface,
-        cap: Option<Permission>,
-    ) -> Vec<ToolListing> {
+    ) -> Permission {
+        let declared = offer.definition.permission;
+        if !offer.starts_children() {
+            return declared;
+        }
+        let of_children = self
+            .offers
+            .iter()
+            .filter(|other| !other.starts_children())
+            .map(|other| (other, other.definition.permission))
+            .filter(|(other, permission)| other.is_allowed(*permission, settings, surface))
+            .map(|(_, permission)| permission)
+            .max()
+            .unwrap_or(Permission::None);
+        let does_more = offer.tool().power().without(Capability::Subagents);
+        match does_more.is_empty() {
+            true => of_children,
+            false => of_children.max(declared),
+        }
+    }
+
+    /// What can be called now, in a stable order.
+    pub(crate) fn list(&self, settings: Settings, surface: Surface) -> Vec<ToolListing> {
         self.offers
             .iter()
             .filter_map(|offer| {
                 let definition = &offer.definition;
-                let (name, permission) = (&definition.name, definition.permission);
-                let power = offer.tool().power();
-                gate::mode::check(name, mode, permission, power).ok()?;
-                gate::surface::check(name, surface, cap, permission).ok()?;
+                let permission = self.permission(offer, settings, surface);
+                if !offer.is_allowed(permission, settings, surface) {
+                    return None;
+                }
+                let power =
+                    power::effective(offer.tool().power(), settings.mode, settings.max_permission);
                 Some(ToolListing {
-                    name: name.clone(),
+                    name: definition.name.clone(),
                     aliases: definition.aliases.clone(),
                     description: definition.description.clone(),
                     parameters: definition.parameters.clone(),
@@ -211,7 +253,7 @@ impl Catalogue {
                     timeout_ms: definition.timeout_ms,
                     max_output_length: definition.max_output_length,
                     truncation: definition.truncation,
-                    capabilities: power::sorted_names(power::effective(power, mode, cap)),
+                    capabilities: power::sorted_names(power),
                     origin: offer.tool().origin.to_string(),
                 })
             })

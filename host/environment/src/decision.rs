@@ -18,7 +18,7 @@ use crate::door::{Decided, Passed};
 use crate::environment::Inner;
 use crate::gate::rule::Effect;
 use crate::gate::{Refusal, trace};
-use crate::power;
+use crate::{digest, power};
 
 pub(crate) use self::widening::Wanted;
 
@@ -56,7 +56,8 @@ struct Verdict {
     by: DecidedBy,
     scope: Scope,
     rule: Option<String>,
-    /// What it is about, where that is no call.
+    kind: DecisionKind,
+    /// What a widening is about.
     widening: Option<Reached>,
 }
 
@@ -67,6 +68,7 @@ impl Verdict {
             by,
             scope: Scope::Once,
             rule: None,
+            kind: DecisionKind::Call,
             widening: None,
         }
     }
@@ -201,7 +203,9 @@ impl Inner {
             return deny(DecidedBy::Nobody, rule);
         };
         let question = Arc::new(question);
-        let mut place = self.pending.park(Arc::clone(&question));
+        let mut place = self
+            .pending
+            .park(&question.tool_call_id, Arc::clone(&question));
         // Called inside, so that an approver that breaks off before it gives a future is one that breaks off too.
         let asked = AssertUnwindSafe(async { approver.decide(&question).await }).catch_unwind();
         let timeout = async {
@@ -296,7 +300,7 @@ impl Inner {
         passed.capabilities = passed.capabilities.intersection(power::effective(
             passed.offer.tool().power(),
             settings.mode,
-            self.options.max_permission,
+            settings.max_permission,
         ));
         passed.mode = settings.mode;
         Ok(())
@@ -311,15 +315,29 @@ impl Inner {
         self.record(subject, verdict, Some(refusal.gate.as_str()), waited_ms);
     }
 
+    /// Records what was decided about the plan of a call.
+    pub(crate) fn record_plan(
+        &self,
+        call: &ToolCall,
+        decision: Decision,
+        by: DecidedBy,
+        waited_ms: u64,
+    ) {
+        let arguments_sha256 = digest::sha256(call.arguments.as_bytes());
+        let subject = Subject::without_power(self, call, arguments_sha256);
+        let verdict = Verdict {
+            kind: DecisionKind::Plan,
+            ..Verdict::new(decision, by)
+        };
+        self.record(&subject, verdict, None, waited_ms);
+    }
+
     fn record(&self, subject: &Subject<'_>, verdict: Verdict, gate: Option<&str>, waited_ms: u64) {
         let decision = ApprovalDecision {
             decision: verdict.decision,
             tool_call_id: subject.call.tool_call_id.clone(),
             tool: subject.call.name.clone(),
-            kind: match verdict.widening {
-                Some(_) => DecisionKind::Widening,
-                None => DecisionKind::Call,
-            },
+            kind: verdict.kind,
             mode: self.settings().approval_mode,
             by: verdict.by,
             gate: gate.map(str::to_owned),

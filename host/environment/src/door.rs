@@ -14,10 +14,12 @@ use tokio_util::sync::CancellationToken;
 
 use crate::catalogue::{Found, Offer};
 use crate::decision::{Subject, Wanted};
-use crate::environment::{Inner, Settings};
+use crate::environment::Inner;
 use crate::gate::{Gate, Refusal, json, mode, rule, size, surface, trace};
 use crate::line::Place;
+use crate::options::Asker;
 use crate::output::{Frames, ToolCallOutput};
+use crate::settings::Settings;
 use crate::{digest, power};
 
 /// A call that has passed the gates.
@@ -109,12 +111,13 @@ impl Inner {
         let settings = self.settings();
         self.allowed_here(offer, permission, settings)?;
         self.rate.check(Instant::now())?;
-        let capabilities = power::effective(
-            offer.tool().power(),
-            settings.mode,
-            self.options.max_permission,
-        );
-        let wanted = self.wanted(offer, &arguments, capabilities).await?;
+        let capabilities =
+            power::effective(offer.tool().power(), settings.mode, settings.max_permission);
+        let asker = Asker {
+            capabilities,
+            reads_only: power::reads_only(settings.mode, permission),
+        };
+        let wanted = self.wanted(offer, &arguments, asker).await?;
         Ok(Passed {
             offer: Arc::clone(offer),
             arguments,
@@ -129,7 +132,7 @@ impl Inner {
 
     /// Gate 6: what these arguments need. A tool may only raise what its definition declares.
     async fn permission(&self, offer: &Offer, arguments: &str) -> Result<Permission, Refusal> {
-        let declared = offer.definition.permission;
+        let declared = self.declared(offer);
         if !offer.definition.permission_varies {
             return Ok(declared);
         }
@@ -153,7 +156,7 @@ impl Inner {
         let tool = offer.definition.name.as_str();
         let options = &self.options;
         mode::check(tool, settings.mode, permission, offer.tool().power())?;
-        surface::check(tool, options.surface, options.max_permission, permission)?;
+        surface::check(tool, options.surface, settings.max_permission, permission)?;
         rule::check(&options.rules, tool, permission)?;
         trace::check(options.sink.recording(), permission)
     }

@@ -14,8 +14,10 @@ use crate::approval::{Approver, Reach};
 use crate::gate::rate::Rate;
 use crate::gate::rule::Rules;
 use crate::gate::widening::WideningRequest;
+use crate::power;
 use crate::registry::Registry;
 use crate::secrets::Secrets;
+use crate::settings::Parent;
 use crate::toolset::Toolset;
 use crate::whole_output::Outputs;
 
@@ -43,6 +45,7 @@ pub trait HostsFactory: Send + Sync {
     fn widening<'a>(
         &'a self,
         _request: &'a WideningRequest,
+        _asker: Asker,
     ) -> BoxFuture<'a, Result<Widening, WideningFault>> {
         Box::pin(std::future::ready(Err(WideningFault::Forbidden(
             "The call asks to reach beyond the sandbox, which this host cannot give to single calls."
@@ -62,6 +65,15 @@ pub trait HostsFactory: Send + Sync {
     }
 }
 
+/// What a call that asks to reach more can do with it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Asker {
+    /// What it may reach.
+    pub capabilities: CapabilitySet,
+    /// Whether its HTTP only reads.
+    pub reads_only: bool,
+}
+
 /// The call that capabilities are made for.
 #[derive(Clone, Debug)]
 pub struct CallSite {
@@ -73,12 +85,21 @@ pub struct CallSite {
     pub capabilities: CapabilitySet,
     /// The mode in which it was decided.
     pub mode: Mode,
+    /// The permission that it was decided with.
+    pub permission: Permission,
     /// The most that its commands may do with the Workspace.
     pub workspace: WorkspaceMode,
     /// What the person lets its commands reach beyond the Session's policy.
     pub widening: Widening,
     /// Ends the call.
     pub cancel: CancellationToken,
+}
+
+impl CallSite {
+    /// Whether its HTTP only reads.
+    pub fn reads_only(&self) -> bool {
+        power::reads_only(self.mode, self.permission)
+    }
 }
 
 /// Which of the registered tools a Session has.
@@ -155,6 +176,10 @@ pub struct EnvironmentOptions {
     pub reach: Reach,
     /// The child Session that this is, where it is one.
     pub asked_by: Option<String>,
+    /// The Environment of the parent, where this is that of a child: it is never wider.
+    pub parent: Option<Parent>,
+    /// Capabilities that nothing here may have: a tool that has one of them elsewhere is none of this Session's.
+    pub withheld: CapabilitySet,
     /// Where whole outputs of cut calls are kept; nowhere where none.
     pub outputs: Option<Arc<Outputs>>,
     /// Whether the end of a command that a call leaves in the background is told to the model that called.
@@ -191,6 +216,8 @@ impl EnvironmentOptions {
             rate: None,
             reach: Reach::default(),
             asked_by: None,
+            parent: None,
+            withheld: CapabilitySet::EMPTY,
             outputs: None,
             reports_ends: false,
             memory_bytes: floe_runtime::CallLimits::DEFAULT_MEMORY_BYTES,

@@ -20,9 +20,12 @@ use crate::door::Passed;
 use crate::environment::Inner;
 use crate::options::{CallSite, Surface};
 use crate::output::{CallOutput, Frames, ToolCallOutput};
+use crate::registry::{Origin, RegisteredTool};
 
 /// Bytes of one image (spec/environment.md 6).
 const IMAGE_LIMIT: usize = 5 << 20;
+/// The largest thing that a call of the tool holds and hands to the host in one piece, in MiB: an entry of a definition's metadata.
+const CARRIES_MIB: &str = "carries-mib";
 
 impl Inner {
     /// Runs a call to its end, whatever that is.
@@ -45,6 +48,7 @@ impl Inner {
             tool: definition.name.clone(),
             capabilities: passed.capabilities,
             mode: passed.mode,
+            permission: passed.permission,
             workspace: passed.offer.tool().workspace,
             widening: passed.widening.clone(),
             cancel: cancel.clone(),
@@ -64,11 +68,7 @@ impl Inner {
             granted: passed.capabilities,
             hosts,
             output: Arc::clone(&output) as Arc<dyn OutputSink>,
-            limits: CallLimits {
-                memory_bytes: self.options.memory_bytes,
-                deadline,
-                ..CallLimits::default()
-            },
+            limits: self.limits(passed.offer.tool(), deadline),
             cancel: cancel.clone(),
         };
         let mut ran = AssertUnwindSafe(passed.offer.tool().body.run(request))
@@ -81,11 +81,36 @@ impl Inner {
 }
 
 impl Inner {
+    /// What a call may use up. A tool of the binary may say in its definition that it carries large things, a download for example; the
+    /// word of a plugin gives it nothing.
+    fn limits(&self, tool: &RegisteredTool, deadline: Option<Duration>) -> CallLimits {
+        let usual = CallLimits {
+            memory_bytes: self.options.memory_bytes,
+            deadline,
+            ..CallLimits::default()
+        };
+        let metadata = &tool.definition.metadata;
+        let said = metadata.iter().find(|(name, _)| name == CARRIES_MIB);
+        let Some(carried) = said
+            .filter(|_| tool.origin == Origin::BuiltIn)
+            .and_then(|(_, mebibytes)| mebibytes.parse::<usize>().ok())
+            .and_then(|mebibytes| mebibytes.checked_mul(1 << 20))
+        else {
+            return usual;
+        };
+        CallLimits {
+            // It is held once as it arrives, and once more where the room for it grows.
+            memory_bytes: usual.memory_bytes.saturating_add(carried.saturating_mul(2)),
+            host_call_fuel: usual.host_call_fuel.max(carried.saturating_add(1 << 20)),
+            ..usual
+        }
+    }
+
     /// What a tool is told beside the ids: whether there is no call after this one that could reach what it leaves running, and
     /// whether somebody is told of the end of that.
     fn call_metadata(&self) -> Vec<(String, String)> {
         let said = [
-            ("one-shot", self.options.surface == Surface::Call),
+            ("one-shot", self.is_single_call()),
             ("reports-ends", self.options.reports_ends),
         ];
         said.into_iter()
@@ -94,11 +119,16 @@ impl Inner {
             .collect()
     }
 
+    /// Whether no call comes after this one. A child of such a call makes as many as it likes.
+    fn is_single_call(&self) -> bool {
+        self.options.surface == Surface::Call && self.options.parent.is_none()
+    }
+
     /// The wall clock of a call; none where its definition disables it, and none for a command in a single call, which a person
     /// waits for and can interrupt, unless an agent's entry sets one.
     fn deadline(&self, passed: &Passed) -> Option<Duration> {
         let runs_commands = passed.capabilities.contains(Capability::Commands);
-        if self.options.surface == Surface::Call && runs_commands && !passed.offer.is_entry() {
+        if self.is_single_call() && runs_commands && !passed.offer.is_entry() {
             return None;
         }
         u64::try_from(passed.offer.definition.timeout_ms)

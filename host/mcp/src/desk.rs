@@ -155,6 +155,10 @@ impl Desk {
 
 impl Observer for Desk {
     fn message(&self, message: &OmniMessage) {
+        if !message.origin.is_empty() {
+            // Of a child, whose calls are named apart from those of the client.
+            return self.observer.message(message);
+        }
         match &message.body {
             Body::ModelMsg(ModelMsg::PartialToolCallOutput {
                 event_type: Phase::Delta,

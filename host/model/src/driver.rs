@@ -1,5 +1,7 @@
 //! What the loop asks of a model, whichever way it is reached.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use floe_protocol::{ModelMsg, TokenCount};
 use serde_json::Value;
@@ -52,6 +54,11 @@ pub trait ModelDriver: Send + Sync {
 
     /// True where the model sees images.
     fn vision(&self) -> bool;
+
+    /// The model of the next child Session that has its parent's; none where that is this very one.
+    fn for_child(&self) -> Option<Arc<dyn ModelDriver>> {
+        None
+    }
 
     /// Asks once. Messages are handed to `emit` as they arrive: fragments, and each complete message right after its last fragment.
     /// A tool call is handed over as soon as it is known to be complete, which may be long before this returns.

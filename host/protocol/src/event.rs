@@ -93,6 +93,9 @@ pub enum EventMsg {
         /// Its agent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         agent: Option<String>,
+        /// What its task is, in a few words.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        description: Option<String>,
         /// What it is doing from here on.
         #[serde(default)]
         state: SubagentState,

@@ -29,7 +29,7 @@ pub use question::{
     AnswerSource, AskedQuestion, QuestionAnswered, QuestionChoice, Todo, TodoStatus,
 };
 pub use stop_reason::StopReason;
-pub use subagent::SubagentState;
+pub use subagent::{SubagentState, subagent_name};
 pub use tool::{
     DEFAULT_MAX_OUTPUT_LENGTH, DEFAULT_TIMEOUT_MS, Facts, ModelClass, ToolCall, ToolDefinition,
     Truncation,

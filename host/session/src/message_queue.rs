@@ -15,6 +15,8 @@ use crate::Observer;
 pub(crate) struct MessageQueue {
     observer: Arc<dyn Observer>,
     secrets: Secrets,
+    /// Whether the stream carries the Session's meta and inputs too, for those who did not write them.
+    echoes: bool,
     record: Mutex<Record>,
 }
 
@@ -36,6 +38,7 @@ impl MessageQueue {
         MessageQueue {
             observer,
             secrets,
+            echoes: false,
             record: Mutex::new(Record {
                 writer,
                 before_meta: Some(Vec::new()),
@@ -44,23 +47,45 @@ impl MessageQueue {
         }
     }
 
-    /// Writes the Session's meta as the first record. Later calls do nothing; the stream never carries it.
+    /// The same queue, whose stream carries the meta and the inputs too: that of a child, whose inputs are its parent's.
+    pub(crate) fn echoing(mut self) -> MessageQueue {
+        self.echoes = true;
+        self
+    }
+
+    /// Writes the Session's meta as the first record. Later calls do nothing; the stream carries it where it echoes.
     pub(crate) fn begin(&self, meta: impl FnOnce() -> SessionMeta) {
         let mut record = self.lock();
         let Some(earlier) = record.before_meta.take() else {
             return;
         };
         let meta = OmniMessage::new(Body::SessionMeta(meta()));
-        self.append(&mut record, &self.without_secrets(Cow::Owned(meta)));
+        let meta = self.without_secrets(Cow::Owned(meta));
+        self.append(&mut record, &meta);
+        if self.echoes {
+            self.observer.message(&meta);
+        }
         for message in &earlier {
             self.append(&mut record, message);
         }
     }
 
-    /// Records a message without showing it: what the person said needs no echo.
+    /// Goes on with a Trace that has its first record already. Later calls do nothing.
+    pub(crate) fn begin_again(&self) {
+        let mut record = self.lock();
+        for message in record.before_meta.take().unwrap_or_default() {
+            self.append(&mut record, &message);
+        }
+    }
+
+    /// Records an input. It is shown where the stream echoes: what the person said needs none.
     pub(crate) fn record(&self, message: &OmniMessage) {
         let message = self.without_secrets(Cow::Borrowed(message));
-        self.append(&mut self.lock(), &message);
+        let mut record = self.lock();
+        self.append(&mut record, &message);
+        if self.echoes {
+            self.observer.message(&message);
+        }
     }
 
     /// Records and shows messages between which nothing else may come.

@@ -3,17 +3,19 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Once, Weak};
+use std::time::Duration;
 
-use async_trait::async_trait;
 use floe_command::{CommandLimits, CommandOptions, CommandSessions, EndedCommand, Observe};
 use floe_environment::{
-    CallSite, HostsFactory, MessageSink, OutputRecorder, Outputs, WideningRequest,
+    Asker, CallSite, HostsFactory, MessageSink, OutputRecorder, Outputs, Pending, WideningRequest,
 };
+use floe_language::{LanguageServers, ServerSettings};
+use floe_network::GateOptions;
 use floe_protocol::{EventMsg, Home, OmniMessage, SessionId};
-use floe_runtime::capability::Failure;
 use floe_runtime::capability::commands::ConfinedCommands;
 use floe_runtime::capability::edits::OpenedEdits;
-use floe_runtime::capability::interaction::{Answer, Interaction, Question};
+use floe_runtime::capability::language_server::SessionLanguageServers;
+use floe_runtime::capability::web_search::{JsonEngine, JsonSearch, NoEngine};
 use floe_runtime::capability::workspace::OpenedWorkspace;
 use floe_runtime::{Capability, Hosts};
 use floe_sandbox::{
@@ -22,28 +24,43 @@ use floe_sandbox::{
 use floe_workspace::{Seen, Workspace};
 use futures_util::future::BoxFuture;
 
-use crate::SessionError;
 use crate::background::done;
+use crate::clarification::{Clarifier, Questions};
 use crate::edits;
 use crate::folders::Folders;
+use crate::http::SessionHttp;
+use crate::language;
 use crate::message_queue::MessageQueue;
 use crate::network::SessionNetwork;
-use crate::session_state::Todos;
+use crate::plan::Plans;
+use crate::session_state::SharedState;
+use crate::subagents::{CallChildren, Children, Family, TooDeep};
 use crate::widening;
+use crate::{SessionError, SessionOptions};
 
 /// What the services of a Session are made from.
 pub(crate) struct ServiceOptions {
     pub(crate) session: SessionId,
     pub(crate) policy: Policy,
+    /// What its tools reach over HTTP.
+    pub(crate) gate: GateOptions,
+    /// The search engine that they ask.
+    pub(crate) web_search: Option<JsonEngine>,
+    /// Which language servers there are.
+    pub(crate) language_servers: ServerSettings,
     pub(crate) unconfined: bool,
     /// Where Floe keeps its own files, which no command reaches.
     pub(crate) home: Home,
     pub(crate) helper: Option<PathBuf>,
     pub(crate) environment: floe_command::EnvironmentOptions,
     /// Who answers the questions of tools.
-    pub(crate) interaction: Option<Arc<dyn Interaction>>,
+    pub(crate) clarifier: Option<Arc<dyn Clarifier>>,
+    /// How long a question waits.
+    pub(crate) answer_timeout: Option<Duration>,
     /// Where what they print is kept.
     pub(crate) outputs: Arc<Outputs>,
+    /// What its children are made from; none where it may have none.
+    pub(crate) family: Option<SessionOptions>,
 }
 
 /// The implementations behind the capabilities of all calls of a Session.
@@ -51,11 +68,17 @@ pub(crate) struct Services {
     hosts: Arc<Hosts>,
     /// For tools that change files: what they read themselves is not what the model has read.
     editing: Arc<Hosts>,
-    todos: Todos,
+    pub(crate) state: Arc<SharedState>,
+    pub(crate) plans: Arc<Plans>,
+    pub(crate) questions: Arc<Questions>,
+    /// None in a child.
+    pub(crate) children: Option<Arc<Children>>,
     sandbox: Arc<Sandbox>,
     confined: ConfinedCommands,
     pub(crate) commands: Arc<CommandSessions>,
     pub(crate) network: Arc<SessionNetwork>,
+    pub(crate) http: SessionHttp,
+    pub(crate) language_servers: Arc<LanguageServers>,
     pub(crate) folders: Folders,
     folders_made: Once,
 }
@@ -79,12 +102,17 @@ impl Services {
         let ServiceOptions {
             session,
             policy,
+            gate,
+            web_search,
+            language_servers,
             unconfined,
             home,
             helper,
             environment,
-            interaction,
+            clarifier,
+            answer_timeout,
             outputs,
+            family,
         } = options;
         let mut sandbox = SandboxOptions::new(
             descriptor,
@@ -101,6 +129,15 @@ impl Services {
         let editor = edits::editor(read.clone(), &policy, &home, &session)
             .map_err(SessionError::Descriptor)?;
         edits::recover(&editor, &home, queue);
+        let language_servers = Arc::new(language::servers(language::Ground {
+            workspace: readable.clone(),
+            policy: &policy,
+            unconfined,
+            helper: helper.clone(),
+            private: canonical(home.root()),
+            folder: folders.language_servers.clone(),
+            settings: language_servers,
+        }));
         let (network, hosts) = (policy.network, policy.allow_hosts.clone());
         sandbox.policy = policy;
         sandbox.unconfined = unconfined;
@@ -123,26 +160,49 @@ impl Services {
             },
         );
         let confined = ConfinedCommands::new(Arc::clone(&commands));
+        let http = SessionHttp::new(gate, queue);
         let unsupported = Hosts::unsupported();
         let hosts = Hosts {
             workspace: Arc::new(OpenedWorkspace::new(read)),
             commands: Arc::new(confined.clone()),
             edits: Arc::new(OpenedEdits::new(editor)),
-            interaction: interaction.unwrap_or_else(|| Arc::new(Nobody)),
+            language_server: Arc::new(SessionLanguageServers::new(Arc::clone(&language_servers))),
+            web_search: match web_search {
+                Some(engine) => Arc::new(JsonSearch::new(engine, http.gate().clone())),
+                None => Arc::new(NoEngine),
+            },
             ..unsupported
         };
         let editing = Hosts {
             workspace: Arc::new(OpenedWorkspace::new(readable)),
             ..hosts.clone()
         };
+        let plans = Arc::<Plans>::default();
+        let questions = Arc::new(Questions {
+            clarifier,
+            timeout: answer_timeout,
+            pending: Pending::default(),
+            queue: Arc::downgrade(queue),
+        });
         Ok(Services {
             hosts: Arc::new(hosts),
             editing: Arc::new(editing),
-            todos: Todos::default(),
+            state: SharedState::new(Arc::clone(&plans), Arc::downgrade(queue)),
+            plans,
+            children: family.map(|options| {
+                Children::new(Family {
+                    options,
+                    queue: Arc::downgrade(queue),
+                    questions: Arc::clone(&questions),
+                })
+            }),
+            questions,
             sandbox,
             confined,
             commands,
             network,
+            http,
+            language_servers,
             folders,
             folders_made: Once::new(),
         })
@@ -152,6 +212,9 @@ impl Services {
 impl HostsFactory for Services {
     fn hosts(&self, call: &CallSite) -> Arc<Hosts> {
         let has = |capability| call.capabilities.contains(capability);
+        if has(Capability::LanguageServer) {
+            self.folders_made.call_once(|| self.folders.create());
+        }
         if has(Capability::Commands) {
             self.folders_made.call_once(|| self.folders.create());
             self.network.refusals().begin(&call.tool_call_id);
@@ -163,7 +226,10 @@ impl HostsFactory for Services {
         let own_reach = has(Capability::Commands)
             && (call.workspace != WorkspaceMode::WorkspaceWrite || !call.widening.is_empty());
         let own_state = has(Capability::SessionState);
-        if !own_reach && !own_state {
+        let own_questions = has(Capability::Interaction);
+        let own_http = has(Capability::Http);
+        let own_children = has(Capability::Subagents);
+        if !own_reach && !own_state && !own_questions && !own_http && !own_children {
             return Arc::clone(shared);
         }
         // A tool may have several of these: none may cost it the narrower reach of another.
@@ -173,7 +239,20 @@ impl HostsFactory for Services {
             own.commands = Arc::new(self.confined.for_call(call.workspace, widening));
         }
         if own_state {
-            own.session_state = Arc::new(self.todos.for_call(call.mode));
+            own.session_state = Arc::new(self.state.for_call(call));
+        }
+        if own_http {
+            own.http = self.http.for_call(call);
+        }
+        if own_questions {
+            let questions = self.questions.for_call(&call.tool_call_id, &call.tool);
+            own.interaction = Arc::new(questions);
+        }
+        if own_children {
+            own.subagents = match &self.children {
+                Some(children) => Arc::new(CallChildren::new(Arc::clone(children), call.clone())),
+                None => Arc::new(TooDeep),
+            };
         }
         Arc::new(own)
     }
@@ -181,7 +260,12 @@ impl HostsFactory for Services {
     fn widening<'a>(
         &'a self,
         request: &'a WideningRequest,
+        asker: Asker,
     ) -> BoxFuture<'a, Result<Widening, WideningFault>> {
+        if !asker.capabilities.contains(Capability::Commands) {
+            let judged = widening::of_http(request, self.http.gate(), asker.reads_only);
+            return Box::pin(std::future::ready(judged));
+        }
         // Walls are tried for it, within these folders.
         self.folders_made.call_once(|| self.folders.create());
         let (sandbox, request) = (Arc::clone(&self.sandbox), request.clone());
@@ -208,19 +292,6 @@ impl HostsFactory for Services {
         } else {
             Box::pin(std::future::ready(()))
         }
-    }
-}
-
-/// Where there is nobody to answer.
-struct Nobody;
-
-#[async_trait]
-impl Interaction for Nobody {
-    async fn ask(&self, _question: Question) -> Result<Answer, Failure> {
-        Err(
-            Failure::new("unsupported", "Nobody can be asked in this Session.")
-                .with_hint("Make a reasonable assumption, say which, and go on."),
-        )
     }
 }
 
@@ -279,12 +350,17 @@ mod tests {
         let options = ServiceOptions {
             session: session.clone(),
             policy: Policy::default(),
+            gate: GateOptions::default(),
+            web_search: None,
+            language_servers: ServerSettings::default(),
             unconfined: false,
             home: home.clone(),
             helper: None,
             environment: floe_command::EnvironmentOptions::default(),
-            interaction: None,
+            clarifier: None,
+            answer_timeout: None,
             outputs: Outputs::new(home.outputs(&session), Secrets::default()),
+            family: None,
         };
         let folders = Folders::new(&home, &session);
         Services::new(&workspace, folders, options, &queue).unwrap()
@@ -305,6 +381,7 @@ mod tests {
             .into_iter()
             .collect(),
             mode: Mode::Build,
+            permission: floe_protocol::Permission::Execute,
             workspace,
             widening: Widening::default(),
             cancel: CancellationToken::new(),

@@ -5,23 +5,29 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use floe_command::{CommandSummary, Status};
 use floe_environment::{
-    Approver, Environment, EnvironmentOptions, MessageSink, Outputs, Reach, ToolCallOutput,
-    ToolListing,
+    Approver, Environment, EnvironmentOptions, MessageSink, Outputs, Parent, PendingQuestion,
+    Reach, Surface, ToolCallOutput, ToolListing,
 };
 use floe_protocol::{
-    AgentId, Home, ModelMsg, OmniMessage, SessionId, SessionMeta, Source, StopReason, ToolCall,
+    AgentId, AskedQuestion, DecidedBy, Decision, Home, Mode, ModelMsg, OmniMessage, SessionId,
+    SessionMeta, Source, StopReason, ToolCall,
 };
+use floe_runtime::{Capability, CapabilitySet};
 use floe_sandbox::Network;
 use floe_trace::{Head, TraceWriter};
 use floe_workspace::Workspace;
 use tokio_util::sync::CancellationToken;
 
 use crate::agent_loop::{AgentLoop, interrupted};
+use crate::clarification::Reply;
 use crate::conversation::Conversation;
 use crate::folders::{self, Folders};
 use crate::message_queue::MessageQueue;
+use crate::plan::{self, PlanDecision, WaitingPlan};
 use crate::refusals::RememberingApprover;
+use crate::resume::{self, Earlier};
 use crate::services::{ServiceOptions, Services};
+use crate::subagents::Kinship;
 use crate::tool_call_ids::ToolCallIds;
 use crate::{RunEnd, SessionError, SessionOptions, system_prompt};
 
@@ -38,13 +44,36 @@ pub struct Session {
     conversation: tokio::sync::Mutex<Conversation>,
 }
 
+/// How a Session begins.
+struct Start {
+    id: SessionId,
+    /// What its Trace says where it was open before.
+    earlier: Option<Earlier>,
+}
+
+impl Start {
+    fn new(id: SessionId) -> Start {
+        Start { id, earlier: None }
+    }
+
+    fn again(earlier: Earlier) -> Start {
+        Start {
+            id: earlier.session.clone(),
+            earlier: Some(earlier),
+        }
+    }
+}
+
 /// What the first record of the Trace says about a Session.
 struct Identity {
     home: Home,
     agent: AgentId,
     workspace: Workspace,
     source: Option<Source>,
+    surface: Surface,
     system_prompt: String,
+    /// True where the Trace has that record already.
+    goes_on: bool,
 }
 
 /// What a Session leaves behind.
@@ -68,13 +97,56 @@ impl Session {
     /// The sandbox cannot be made with these options.
     pub fn open(options: SessionOptions) -> Result<Session, SessionError> {
         folders::sweep_in_background(&options.home);
-        let id = SessionId::generate();
-        let writer = TraceWriter::create(&options.home, &options.agent, &id);
-        let queue = Arc::new(MessageQueue::new(
-            writer,
-            options.observer,
-            options.secrets.clone(),
-        ));
+        let family = options.clone();
+        Session::assemble(
+            options,
+            Start::new(SessionId::generate()),
+            Some(family),
+            None,
+        )
+    }
+
+    /// Goes on with an earlier Session, by its name or the beginning of it, from its Trace: the same conversation, mode and waiting
+    /// plan, the same Trace. Its agent, system prompt and mode win over those of the options; the model may be another.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Session::open`]; its Trace is not there, does not verify, is still written, or is about another Workspace.
+    pub fn resume(mut options: SessionOptions, id: &str) -> Result<Session, SessionError> {
+        folders::sweep_in_background(&options.home);
+        let earlier = resume::read(&options.home, id)?;
+        earlier.is_about(options.workspace.canonical_path())?;
+        options.agent = earlier.agent.clone();
+        options.mode = earlier.mode;
+        let family = options.clone();
+        Session::assemble(options, Start::again(earlier), Some(family), None)
+    }
+
+    /// Opens a child, which has no children.
+    pub(crate) fn open_child(
+        options: SessionOptions,
+        kinship: Kinship,
+    ) -> Result<Session, SessionError> {
+        let Kinship { id, parent } = kinship;
+        Session::assemble(options, Start::new(id), None, Some(parent))
+    }
+
+    /// Puts a Session together: one that may have children is given what they are made from.
+    fn assemble(
+        options: SessionOptions,
+        Start { id, earlier }: Start,
+        family: Option<SessionOptions>,
+        parent: Option<Parent>,
+    ) -> Result<Session, SessionError> {
+        let writer = match &earlier {
+            Some(_) => TraceWriter::resume(&options.home, &options.agent, &id)?,
+            None => TraceWriter::create(&options.home, &options.agent, &id),
+        };
+        let queue = MessageQueue::new(writer, options.observer, options.secrets.clone());
+        let queue = Arc::new(match parent {
+            Some(_) => queue.echoing(),
+            None => queue,
+        });
         let network = options.policy.network != Network::Off;
         let outputs = Outputs::new(options.home.outputs(&id), options.secrets.clone());
         let services = Arc::new(Services::new(
@@ -83,12 +155,17 @@ impl Session {
             ServiceOptions {
                 session: id.clone(),
                 policy: options.policy,
+                gate: options.gate,
+                web_search: options.web_search,
+                language_servers: options.language_servers,
                 unconfined: options.unconfined,
                 home: options.home.clone(),
                 helper: options.helper,
                 environment: options.command_environment,
-                interaction: options.interaction,
+                clarifier: options.clarifier,
+                answer_timeout: options.approval_timeout,
                 outputs: Arc::clone(&outputs),
+                family,
             },
             &queue,
         )?);
@@ -107,11 +184,18 @@ impl Session {
                 .map(|approver| approver as Arc<dyn Approver>),
             approval_timeout: options.approval_timeout,
             rules: options.rules,
+            rate: options.rate,
             reach: Reach {
                 workspace: options.workspace.canonical_path().to_owned(),
                 network,
                 confined: !options.unconfined,
             },
+            asked_by: parent.as_ref().map(|_| id.to_string()),
+            withheld: match parent {
+                Some(_) => CapabilitySet::EMPTY.with(Capability::Subagents),
+                None => CapabilitySet::EMPTY,
+            },
+            parent,
             outputs: Some(outputs),
             reports_ends: options.model.is_some(),
             secrets: options.secrets,
@@ -122,6 +206,9 @@ impl Session {
                 Arc::clone(&queue) as _,
             )
         });
+        if let Some(children) = &services.children {
+            children.belong_to(environment.as_parent());
+        }
         let system_prompt = options.model.as_ref().map(|model| {
             system_prompt::assemble(
                 options.system_prompt.as_deref(),
@@ -133,12 +220,32 @@ impl Session {
                 },
             )
         });
-        let system_prompt = system_prompt.unwrap_or_default();
-        let ids = Arc::new(Mutex::default());
+        let system_prompt = match &earlier {
+            Some(earlier) => earlier.meta.system_prompt.clone(),
+            None => system_prompt.unwrap_or_default(),
+        };
+        let goes_on = earlier.is_some();
+        let mut conversation = Conversation::default();
+        let mut ids = ToolCallIds::default();
+        if let Some(earlier) = earlier {
+            conversation = earlier.conversation;
+            ids = ToolCallIds::used(earlier.ids);
+            services.state.restore(earlier.todos);
+            if let Some((call, plan)) = earlier.plan {
+                services.plans.restore(call, plan);
+            }
+            let model = options.model.as_ref().map(|model| model.model_id());
+            if model != earlier.meta.model_id.as_deref() {
+                let model = model.unwrap_or("no model");
+                queue.warn("other_model", format!("this Session goes on with {model}"));
+            }
+        }
+        let ids = Arc::new(Mutex::new(ids));
         let agent_loop = options.model.map(|model| AgentLoop {
             queue: Arc::clone(&queue),
             tools: Arc::new(environment.clone()),
             background: Arc::clone(&services.commands) as _,
+            plans: Arc::clone(&services.plans),
             model,
             ids: Arc::clone(&ids),
             system_prompt: system_prompt.clone(),
@@ -152,7 +259,9 @@ impl Session {
                 agent: options.agent,
                 workspace: options.workspace,
                 source: options.source,
+                surface: options.surface,
                 system_prompt,
+                goes_on,
             },
             queue,
             environment,
@@ -160,7 +269,7 @@ impl Session {
             approver,
             ids,
             agent_loop,
-            conversation: tokio::sync::Mutex::default(),
+            conversation: tokio::sync::Mutex::new(conversation),
         })
     }
 
@@ -182,6 +291,11 @@ impl Session {
     /// Gives the model an input and lets it work until it has no more to call. A run that is not the first goes on with the
     /// conversation. Waits where another run is under way.
     pub async fn run(&self, input: &str, cancel: &CancellationToken) -> RunEnd {
+        self.answer(ModelMsg::user_text(input), cancel).await
+    }
+
+    /// Answers an input, whoever it is from.
+    pub(crate) async fn answer(&self, input: ModelMsg, cancel: &CancellationToken) -> RunEnd {
         let mut conversation = self.conversation.lock().await;
         let Some(agent_loop) = &self.agent_loop else {
             return RunEnd::Failed {
@@ -192,10 +306,80 @@ impl Session {
             approver.forget();
         }
         self.begin();
-        let end = agent_loop
-            .run(&mut conversation, ModelMsg::user_text(input), cancel)
-            .await;
+        if let Some(waiting) = self.services.plans.take() {
+            // Whoever says something else has not approved.
+            self.record_decision(&waiting, Decision::Deny);
+        }
+        let end = agent_loop.run(&mut conversation, input, cancel).await;
         self.recorded(end).await
+    }
+
+    /// The plan that waits for a decision.
+    pub fn proposed_plan(&self) -> Option<String> {
+        self.services.plans.waiting().map(|waiting| waiting.plan)
+    }
+
+    /// Decides on the plan that waits; None where none does. No approval mode does this. An approved plan switches the Session to
+    /// build mode, and the model goes on with the plan in hand; where it is to be revised, the model goes on in plan mode; where it
+    /// is rejected nothing runs, and the model learns of it with the next input. A plan that nobody decides on leaves the Session as
+    /// it is.
+    pub async fn decide_plan(
+        &self,
+        decision: PlanDecision,
+        cancel: &CancellationToken,
+    ) -> Option<RunEnd> {
+        let mut conversation = self.conversation.lock().await;
+        let waiting = self.services.plans.take()?;
+        self.begin();
+        if let Some(approver) = &self.approver {
+            approver.forget();
+        }
+        let approved = decision == PlanDecision::Approve;
+        self.record_decision(
+            &waiting,
+            match approved {
+                true => Decision::Allow,
+                false => Decision::Deny,
+            },
+        );
+        if approved {
+            self.environment.set_mode(Mode::Build);
+        }
+        let told = self
+            .queue
+            .emit_for_model(plan::told(&decision, &waiting.plan));
+        let end = match &self.agent_loop {
+            Some(agent_loop) if decision != PlanDecision::Reject => {
+                agent_loop.run_told(&mut conversation, told, cancel).await
+            }
+            _ => {
+                let undelivered = conversation.take_input(vec![told]);
+                conversation.carry_over(undelivered);
+                RunEnd::Ended {
+                    text: String::new(),
+                }
+            }
+        };
+        Some(self.recorded(end).await)
+    }
+
+    fn record_decision(&self, waiting: &WaitingPlan, decision: Decision) {
+        let by = match self.identity.surface {
+            Surface::Library => DecidedBy::Callback,
+            _ => DecidedBy::Person,
+        };
+        self.environment
+            .record_plan_decision(&waiting.call, decision, by, waiting.waited_ms());
+    }
+
+    /// The questions of tools that wait for an answer, oldest first.
+    pub fn questions(&self) -> Vec<PendingQuestion<AskedQuestion>> {
+        self.services.questions.open()
+    }
+
+    /// Answers the question of a call. False where none waits.
+    pub fn answer_question(&self, tool_call_id: &str, reply: Reply) -> bool {
+        self.services.questions.pending.answer(tool_call_id, reply)
     }
 
     /// The commands whose end the model was promised to hear of and that still run.
@@ -220,7 +404,7 @@ impl Session {
     /// The end of a run whose Trace is made durable; without that it is none.
     async fn recorded(&self, end: RunEnd) -> RunEnd {
         match (end, self.sync().await) {
-            (RunEnd::Ended { .. }, Err(reason)) => RunEnd::Failed {
+            (RunEnd::Ended { .. } | RunEnd::PlanProposed { .. }, Err(reason)) => RunEnd::Failed {
                 reason: format!("the Trace is not complete: {reason}"),
             },
             (end, _) => end,
@@ -267,15 +451,27 @@ impl Session {
             fidelity: None,
         }));
         let output = self.environment.execute(call.clone(), cancel);
-        async move { output.await.unwrap_or_else(|| interrupted(&call)) }
+        let (plans, queue) = (Arc::clone(&self.services.plans), Arc::clone(&self.queue));
+        async move {
+            let output = output.await.unwrap_or_else(|| interrupted(&call));
+            if let Some(waiting) = plans.ended(&call, &output) {
+                queue.emit(waiting.event());
+            }
+            output
+        }
     }
 
     /// Ends the Session: commands that still run are ended, and the Trace is made durable. What is called afterwards finds its
     /// services gone.
     pub async fn close(&self) -> Closed {
+        if let Some(children) = &self.services.children {
+            children.close().await;
+        }
         let running = self.services.commands.list();
         self.services.commands.dispose().await;
+        self.services.language_servers.close().await;
         self.services.network.close();
+        self.services.http.gate().close();
         let synced = self.sync().await;
         let services = Arc::clone(&self.services);
         let _ = tokio::task::spawn_blocking(move || services.folders.clean_up()).await;
@@ -291,6 +487,11 @@ impl Session {
         }
     }
 
+    /// The hash of the last record, made durable; none where there is none.
+    pub(crate) async fn last_hash(&self) -> Option<String> {
+        self.sync().await.ok().flatten().map(|head| head.hash)
+    }
+
     async fn sync(&self) -> Result<Option<Head>, String> {
         let queue = Arc::clone(&self.queue);
         let synced = tokio::task::spawn_blocking(move || queue.sync()).await;
@@ -302,6 +503,10 @@ impl Session {
 
     /// Writes the first record, with the first input.
     fn begin(&self) {
+        if self.identity.goes_on {
+            self.queue.begin_again();
+            return;
+        }
         let model = self.agent_loop.as_ref().map(|running| &running.model);
         let identity = &self.identity;
         self.queue.begin(|| SessionMeta {

@@ -238,6 +238,7 @@ fn event(event: &EventMsg) -> (&'static str, String) {
         EventMsg::Subagent {
             session_id,
             agent,
+            description,
             state,
             hash,
         } => {
@@ -246,6 +247,9 @@ fn event(event: &EventMsg) -> (&'static str, String) {
                 text.push_str(&format!(" ({agent})"));
             }
             text.push_str(&format!(": {}", state.as_str()));
+            if let Some(description) = description {
+                text.push_str(&format!(", {}", beginning(description)));
+            }
             if let Some(hash) = hash {
                 text.push_str(&format!(", last hash {hash}"));
             }

@@ -94,10 +94,7 @@ impl Subagent {
 /// `subagent-` and the last eight characters of a Session's id.
 fn short(session_id: &str) -> String {
     let start = session_id.len().saturating_sub(8);
-    format!(
-        "subagent-{}",
-        session_id.get(start..).unwrap_or(session_id)
-    )
+    format!("subagent-{}", session_id.get(start..).unwrap_or(session_id))
 }
 
 #[cfg(test)]

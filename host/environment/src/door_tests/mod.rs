@@ -1,6 +1,7 @@
 //! The door as a whole, over tools that are closures: the order of the gates, the one decision, and what runs in the end.
 
 mod asking;
+mod children;
 mod gates;
 mod listing;
 mod order;

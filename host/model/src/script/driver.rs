@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use floe_protocol::{ModelMsg, Role, StopReason, TokenCount};
@@ -60,16 +60,17 @@ impl ScriptDriver {
         }
     }
 
-    /// The model of the next child Session: the k-th script of `subagents` for the k-th child; none when they are used up.
-    pub fn next_child(&self) -> Option<ScriptDriver> {
+    /// The model of the next child Session: the k-th script of `subagents` for the k-th child; one without turns when they are
+    /// used up.
+    fn next_child(&self) -> ScriptDriver {
         let mut position = self.position();
         let index = position.children;
-        let script = self.script.subagents.get(index)?.clone();
         position.children += 1;
-        Some(ScriptDriver::new(
+        let script = self.script.subagents.get(index).cloned();
+        ScriptDriver::new(
             format!("{}#subagents[{index}]", self.name),
-            script,
-        ))
+            script.unwrap_or_default(),
+        )
     }
 
     fn position(&self) -> std::sync::MutexGuard<'_, Position> {
@@ -178,6 +179,10 @@ impl ModelDriver for ScriptDriver {
 
     fn vision(&self) -> bool {
         true
+    }
+
+    fn for_child(&self) -> Option<Arc<dyn ModelDriver>> {
+        Some(Arc::new(self.next_child()))
     }
 
     async fn stream(
@@ -327,8 +332,11 @@ mod tests {
     #[test]
     fn the_kth_child_gets_the_kth_script() {
         let driver = driver("turns: []\nsubagents:\n- turns: [{text: a}]\n- turns: []\n");
-        assert_eq!(driver.next_child().unwrap().name, "demo.yaml#subagents[0]");
-        assert_eq!(driver.next_child().unwrap().script.turns.len(), 0);
-        assert!(driver.next_child().is_none());
+        let first = driver.next_child();
+        assert_eq!(first.name, "demo.yaml#subagents[0]");
+        assert_eq!(first.script.turns.len(), 1);
+        for _ in 0..2 {
+            assert_eq!(driver.next_child().script.turns.len(), 0);
+        }
     }
 }

@@ -9,7 +9,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 use floe_environment::{Origin, RegisteredTool, Registry, ToolBody};
 use floe_protocol::{OmniMessage, Permission, ToolDefinition};
+use floe_runtime::capability::Failure;
 use floe_runtime::capability::commands::CommandSpec;
+use floe_runtime::capability::subagents::{SubagentRequest, SubagentState};
 use floe_runtime::{Call, CallEnd, CallRequest, Capability, CapabilitySet, HostFacts, ToolResult};
 use floe_session::Observer;
 use serde_json::{Value, json};
@@ -89,6 +91,78 @@ impl ToolBody for Shell {
     }
 }
 
+/// Gives a task to a child and returns its answer, or how else it ended; its Session's id is the note. A child that is not to be
+/// kept goes with the call.
+struct Spawn;
+
+#[async_trait]
+impl ToolBody for Spawn {
+    fn imports(&self) -> CapabilitySet {
+        CapabilitySet::EMPTY.with(Capability::Subagents)
+    }
+
+    async fn permission_for(&self, _arguments: &str) -> Result<Permission, String> {
+        Ok(Permission::None)
+    }
+
+    async fn run(&self, request: CallRequest) -> Call {
+        let arguments: Value = serde_json::from_str(&request.arguments).unwrap();
+        let end = tokio::select! {
+            end = delegate(&arguments, &request) => match end {
+                Ok(note) => CallEnd::Returned(ToolResult {
+                    note: Some(note),
+                    ..ToolResult::default()
+                }),
+                Err(failure) => CallEnd::Failed(failure),
+            },
+            () = request.cancel.cancelled() => CallEnd::Cancelled,
+        };
+        Call {
+            end,
+            facts: HostFacts::default(),
+        }
+    }
+}
+
+async fn delegate(arguments: &Value, request: &CallRequest) -> Result<String, Failure> {
+    let text = |name: &str| arguments[name].as_str().map(str::to_owned);
+    let subagents = &request.hosts.subagents;
+    let prompt = text("prompt").unwrap();
+    let child = match text("task_id") {
+        Some(task_id) => {
+            let child = subagents.attach(&task_id).await?;
+            child.send_prompt(&prompt).await?;
+            child
+        }
+        None => {
+            let asked = SubagentRequest {
+                prompt,
+                agent_id: text("agent_id"),
+                model: text("model_id"),
+                description: text("description"),
+            };
+            subagents.start(asked).await?
+        }
+    };
+    loop {
+        let status = child.wait(Duration::from_secs(60)).await?;
+        if matches!(
+            status.state,
+            SubagentState::Running | SubagentState::WaitingForApproval
+        ) {
+            continue;
+        }
+        if arguments["keep"] != false {
+            child.keep().await?;
+        }
+        request.output.write(&match status.failure {
+            None => status.text,
+            Some(failure) => format!("{:?}: {}", status.state, failure.message),
+        });
+        return Ok(child.subagent_id());
+    }
+}
+
 fn returned() -> Call {
     Call {
         end: CallEnd::Returned(ToolResult::default()),
@@ -106,7 +180,7 @@ fn definition(name: &str, permission: Permission, parameters: Value) -> ToolDefi
     .unwrap()
 }
 
-/// `list` reads and says `src`; `file_write` says `written`; `exec_command` runs a command.
+/// `list` reads and says `src`; `file_write` says `written`; `exec_command` runs a command; `spawn_subagent` starts children.
 pub(crate) fn registry() -> Arc<Registry> {
     let mut registry = Registry::new();
     let nothing = json!({"type": "object", "properties": {}});
@@ -115,7 +189,22 @@ pub(crate) fn registry() -> Arc<Registry> {
         "properties": {"cmd": {"type": "string"}, "keep": {"type": "boolean"}},
         "required": ["cmd"],
     });
-    let tools: [(ToolDefinition, Arc<dyn ToolBody>); 3] = [
+    let task = json!({
+        "type": "object",
+        "properties": {
+            "prompt": {"type": "string"},
+            "task_id": {"type": "string"},
+            "agent_id": {"type": "string"},
+            "model_id": {"type": "string"},
+            "description": {"type": "string"},
+            "keep": {"type": "boolean"},
+        },
+        "required": ["prompt"],
+    });
+    let mut spawn = definition("spawn_subagent", Permission::None, task);
+    spawn.timeout_ms = 0;
+    let tools: [(ToolDefinition, Arc<dyn ToolBody>); 4] = [
+        (spawn, Arc::new(Spawn)),
         (
             definition("list", Permission::ReadOnly, nothing.clone()),
             Arc::new(Speak("src")),
