@@ -16,7 +16,9 @@ use tokio::net::TcpListener;
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
-const HTTP: CapabilitySet = CapabilitySet::EMPTY.with(Capability::Http);
+fn http_alone() -> CapabilitySet {
+    CapabilitySet::EMPTY.with(Capability::Http)
+}
 
 /// What the guest writes that asks `host`, with `body` where that is not empty.
 async fn asked(
@@ -56,7 +58,13 @@ async fn a_request_goes_the_way_of_the_contracts_where_http_is_declared_and_gran
         body: b"hello".to_vec(),
         ..RecordingHttp::default()
     };
-    let said = asked(HTTP, HTTP, Arc::new(http.clone()), ("example.com", "")).await;
+    let said = asked(
+        http_alone(),
+        http_alone(),
+        Arc::new(http.clone()),
+        ("example.com", ""),
+    )
+    .await;
     assert_eq!(said, "status 200\n\nhello");
     let lines = http.requests.lines();
     assert_eq!(lines[0], "send GET http://example.com/page?a=b");
@@ -65,12 +73,21 @@ async fn a_request_goes_the_way_of_the_contracts_where_http_is_declared_and_gran
 #[tokio::test(flavor = "multi_thread")]
 async fn without_the_grant_or_the_declaration_every_request_is_denied() {
     for (declared, granted) in [
-        (HTTP, CapabilitySet::EMPTY),
+        (http_alone(), CapabilitySet::EMPTY),
         (CapabilitySet::EMPTY, CapabilitySet::all()),
     ] {
         let http = RecordingHttp::default();
-        let said = asked(declared, granted, Arc::new(http.clone()), ("example.com", "")).await;
-        assert!(said.starts_with("refused: ErrorCode::HttpRequestDenied"), "{said}");
+        let said = asked(
+            declared,
+            granted,
+            Arc::new(http.clone()),
+            ("example.com", ""),
+        )
+        .await;
+        assert!(
+            said.starts_with("refused: ErrorCode::HttpRequestDenied"),
+            "{said}"
+        );
         assert!(http.requests.lines().is_empty());
     }
 }
@@ -125,15 +142,30 @@ async fn the_gate_judges_it_like_any_other() {
         let observer = Arc::clone(&denials) as _;
         Arc::new(GatedHttp::new(gate.clone(), reach, observer))
     };
-    let said = asked(HTTP, HTTP, http(true), ("fixture.test", "")).await;
-    assert!(said.starts_with("status 201\necho\nGET /page?a=b HTTP/1.1\r\n"), "{said}");
+    let said = asked(http_alone(), http_alone(), http(true), ("fixture.test", "")).await;
+    assert!(
+        said.starts_with("status 201\necho\nGET /page?a=b HTTP/1.1\r\n"),
+        "{said}"
+    );
     assert!(said.contains("\r\nhost: fixture.test\r\n"), "{said}");
-    let said = asked(HTTP, HTTP, http(false), ("fixture.test", "X")).await;
-    assert!(said.starts_with("status 201\necho\nPOST /page?a=b HTTP/1.1\r\n"), "{said}");
+    let said = asked(
+        http_alone(),
+        http_alone(),
+        http(false),
+        ("fixture.test", "X"),
+    )
+    .await;
+    assert!(
+        said.starts_with("status 201\necho\nPOST /page?a=b HTTP/1.1\r\n"),
+        "{said}"
+    );
     assert!(said.ends_with("\r\n\r\nX"), "{said}");
     for (reads_only, host, body) in [(true, "fixture.test", "X"), (false, "127.0.0.1", "")] {
-        let said = asked(HTTP, HTTP, http(reads_only), (host, body)).await;
-        assert!(said.starts_with("refused: ErrorCode::HttpRequestDenied"), "{said}");
+        let said = asked(http_alone(), http_alone(), http(reads_only), (host, body)).await;
+        assert!(
+            said.starts_with("refused: ErrorCode::HttpRequestDenied"),
+            "{said}"
+        );
     }
     assert_eq!(
         *denials.0.lock().unwrap(),
