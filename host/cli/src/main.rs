@@ -5,6 +5,7 @@
 mod approval;
 mod arguments;
 mod built_in;
+mod children;
 mod commands;
 mod config;
 mod exit;

@@ -6,6 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use floe_environment::{Registry, Secrets, Selection, Surface};
+use floe_language::ServerSettings;
+use floe_network::GateOptions;
 use floe_protocol::{AgentId, ApprovalMode, Home, Permission};
 use floe_runtime::{Runtime, RuntimeOptions};
 use floe_session::SessionOptions;
@@ -13,7 +15,8 @@ use floe_workspace::Workspace;
 
 use crate::approval::{Person, Standing};
 use crate::arguments::{SessionArguments, ToolsetName};
-use crate::config::{AgentConfig, Config, load, load_agent};
+use crate::children::ChildSources;
+use crate::config::{self, AgentConfig, Config, load, load_agent};
 use crate::exit::Fault;
 use crate::terminal::{Interrupts, Screen};
 use crate::{built_in, grants, home};
@@ -27,6 +30,7 @@ pub(crate) struct Setup {
     workspace: Workspace,
     approval_mode: ApprovalMode,
     max_permission: Permission,
+    gate: GateOptions,
     unconfined: bool,
 }
 
@@ -41,11 +45,17 @@ impl Setup {
         let mut config = load(&home, Some(workspace.canonical_path()))
             .map_err(|faults| Fault::usage(faults.to_string()))?;
         config.shell.allow(&arguments.allow_host);
+        config.network.allow(&arguments.allow_host);
+        // Every list was understood where it was read, but what a Session may reach is made of them.
+        let host_secrets = config::host_secrets(&config.secrets);
+        let gate = config.network.gate(host_secrets);
+        let gate = gate.map_err(|error| Fault::usage(error.to_string()))?;
         grants::allow_paths(&mut config.shell, arguments, home.root()).map_err(Fault::usage)?;
         let cap = cap(&config);
         Ok(Setup {
             approval_mode: arguments.approve.map_or(config.approve, ApprovalMode::from),
             max_permission: arguments.max_permission.map_or(cap, |flag| flag.min(cap)),
+            gate,
             unconfined: arguments.unsafe_no_sandbox || config.shell.unsafe_no_sandbox,
             home,
             config,
@@ -76,10 +86,23 @@ impl Setup {
         options.surface = surface;
         options.approval_mode = self.approval_mode;
         options.max_permission = Some(self.max_permission);
-        options.approver = person.map(|person| Arc::new(person) as _);
+        if let Some(person) = person.map(Arc::new) {
+            // One and the same, so that questions of both kinds come one after the other.
+            options.approver = Some(Arc::clone(&person) as _);
+            options.clarifier = Some(person as _);
+        }
         options.approval_timeout = (timeout_s > 0).then(|| Duration::from_secs(timeout_s));
         options.policy = self.config.shell.policy();
+        options.gate = self.gate.clone();
+        // Where it cannot be understood the configuration was refused.
+        options.web_search = self.config.web_search.engine().ok().flatten();
+        // A fault in them was refused when the file was read.
+        options.language_servers =
+            ServerSettings::with(&self.config.language_servers).unwrap_or_default();
         options.unconfined = self.unconfined;
+        let sources = Arc::new(ChildSources::new(self.home.clone(), self.config.clone()));
+        options.agents = Some(Arc::clone(&sources) as _);
+        options.models = Some(sources);
         options.secrets = self.secrets();
         options
             .command_environment
@@ -131,6 +154,11 @@ impl Setup {
         for name in ["OPENAI_API_KEY", &self.config.openai.api_key_env] {
             if let Ok(value) = std::env::var(name) {
                 secrets.insert(name, &value);
+            }
+        }
+        for secret in self.gate.secrets.iter() {
+            if let Ok(value) = &secret.value {
+                secrets.insert(&secret.name, value);
             }
         }
         secrets

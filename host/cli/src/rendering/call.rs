@@ -2,6 +2,7 @@
 
 use floe_protocol::{Body, DecidedBy, EventMsg, ModelMsg, OmniMessage, Phase};
 
+use super::children::child_message;
 use crate::terminal::{Keep, Screen, Style, visible};
 
 /// Prints the one call of a Session.
@@ -17,7 +18,7 @@ impl CallPrinter {
     /// Prints what a message brings.
     pub(crate) fn message(&mut self, message: &OmniMessage, screen: &Screen) {
         if !message.origin.is_empty() {
-            return;
+            return child_message(message, screen);
         }
         match &message.body {
             Body::ModelMsg(ModelMsg::PartialToolCallOutput {
@@ -89,6 +90,12 @@ pub(crate) fn note_event(event: &EventMsg, screen: &Screen) {
                 decision.mode.as_str()
             ));
         }
+        EventMsg::Subagent {
+            session_id,
+            description,
+            state,
+            ..
+        } => super::children::subagent(session_id, description.as_deref(), *state, screen),
         EventMsg::ToolProgress { characters, .. } => {
             screen.progress(&format!("{characters} characters so far"))
         }

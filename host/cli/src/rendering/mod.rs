@@ -1,6 +1,7 @@
 //! Turns what happens into what is read: one file a form. Nothing here decides, waits or asks.
 
 mod call;
+mod children;
 mod doctor;
 mod footer;
 mod json_lines;

@@ -7,6 +7,7 @@ use floe_protocol::{Body, EventMsg, ModelMsg, OmniMessage, Phase, Role, StopReas
 use serde_json::Value;
 
 use super::call::note_event;
+use super::children::child_message;
 use crate::terminal::{Keep, Paint, Screen, Style, visible};
 
 /// Characters of a line that are shown.
@@ -59,7 +60,7 @@ impl RunPrinter {
     /// Prints what a message brings.
     pub(crate) fn message(&mut self, message: &OmniMessage, screen: &Screen) {
         if !message.origin.is_empty() {
-            return;
+            return child_message(message, screen);
         }
         self.count(message);
         match &message.body {
