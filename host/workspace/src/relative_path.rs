@@ -2,6 +2,9 @@
 
 use std::path::Path;
 
+/// The longest path that the kernel takes, in bytes.
+pub(crate) const LONGEST_PATH: usize = 4095;
+
 /// A normalised path below a root: parts joined by `/`, without `.`, `..`, NUL, empty parts or a leading `/`. The root itself is the
 /// empty path, shown as `.`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -452,10 +452,14 @@ async fn names_that_are_hard_to_write_are_written_edited_and_shown_on_one_line()
     let deep = vec!["d"; 100].join("/") + "/file";
     write(&rig, &deep, "x").await.completed();
     // Whatever can be written can be read.
-    let long = vec!["d".repeat(200); 25].join("/");
-    write(&rig, &long, "x").await.completed();
-    let read = rig.call("file_read", json!({"path": long})).await;
+    let path = |length: usize| "d".repeat(200) + &"/d".repeat((length - 200) / 2);
+    let root = rig.workspace().canonicalize().unwrap().as_os_str().len();
+    let longest = path(4094 - root - root % 2);
+    write(&rig, &longest, "x").await.completed();
+    let read = rig.call("file_read", json!({"path": longest})).await;
     assert_eq!(read.completed(), "x");
+    let over = write(&rig, &path(4096 - root + root % 2), "x").await;
+    assert!(over.failed().contains("lies too deep"), "{over:?}");
 }
 
 // edit

@@ -195,13 +195,27 @@ pub(crate) fn registry() -> Arc<Registry> {
     Arc::clone(registry)
 }
 
-fn load(runtime: &Runtime) -> Registry {
-    let folder = std::env::var_os("FLOE_COMPONENTS").map_or_else(
+/// The built-in tools' components by name, as they were built.
+pub(crate) fn components() -> Vec<(String, Vec<u8>)> {
+    let found = descriptions(&built()).into_iter();
+    found
+        .map(|path| {
+            let name = path.file_stem().unwrap().to_str().unwrap().to_owned();
+            (name, fs::read(path.with_extension("wasm")).unwrap())
+        })
+        .collect()
+}
+
+fn built() -> PathBuf {
+    std::env::var_os("FLOE_COMPONENTS").map_or_else(
         || Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/components"),
         PathBuf::from,
-    );
+    )
+}
+
+fn load(runtime: &Runtime) -> Registry {
     let mut registry = Registry::new();
-    for path in descriptions(&folder) {
+    for path in descriptions(&built()) {
         let read = |extension: &str| {
             let path = path.with_extension(extension);
             fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))

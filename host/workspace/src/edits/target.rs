@@ -8,6 +8,7 @@ use rustix::io::Errno;
 
 use super::EditorOptions;
 use crate::open::open_beneath;
+use crate::relative_path::LONGEST_PATH;
 use crate::{RelativePath, Workspace, WorkspaceError};
 
 const FOLDER: OFlags = OFlags::RDONLY
@@ -49,6 +50,13 @@ pub(super) fn resolve(
             path: relative.to_string(),
         });
     };
+    let root = workspace.canonical_path().as_os_str().len();
+    if root + 1 + relative.as_str().len() > LONGEST_PATH {
+        // It could be made, folder by folder, and then nobody could open it.
+        return Err(WorkspaceError::TooDeep {
+            path: relative.to_string(),
+        });
+    }
     let parent = relative.parent().unwrap_or_else(RelativePath::root);
     let folder = real_folder(workspace, &parent)
         .map_err(|errno| WorkspaceError::from_errno(errno, path, parent.as_str()))?;

@@ -14,14 +14,13 @@ use super::selection::Selection;
 use super::{SKIPPED, WalkOptions};
 use crate::edits::is_temporary;
 use crate::place::Place;
+use crate::relative_path::LONGEST_PATH;
 use crate::{RelativePath, Workspace, WorkspaceError};
 
 /// So many folders above the present one stay open; those further up are opened again when the walk is back there.
 const OPEN_LEVELS: usize = 64;
 /// The most names that are held, of the present folder and those above it together, some 64 MiB.
 const MOST_NAMES: usize = 1 << 20;
-/// The longest path of a folder that is entered, in bytes: the kernel takes no longer one, so no tool could open what is below.
-const LONGEST_PATH: usize = 4095;
 /// What one read of a folder takes.
 const NAMES_BUFFER: usize = 32 * 1024;
 
@@ -195,6 +194,7 @@ impl<'w> Visit<'w> {
     /// Goes into a folder of the present level.
     fn enter(&mut self, found: &Found) -> Result<(), WorkspaceError> {
         let shown = self.shown(found);
+        // No tool could open what is below.
         if found.path.as_str().len() > LONGEST_PATH {
             return Err(WorkspaceError::TooDeep { path: shown });
         }

@@ -1,0 +1,616 @@
+//! `shell`: what runs, what it prints, what it may reach, and what keeps it from running at all.
+
+use std::ffi::OsString;
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use floe_environment::{Answer as Decision, Approver, Effect, Question, Rate, Rule, Rules};
+use floe_protocol::{ApprovalDecision, ApprovalMode, Body, EventMsg, Permission};
+use floe_sandbox::WorkspaceMode;
+use serde_json::json;
+
+use crate::rig::{Answer, Rig, definition};
+
+/// What a command prints is shown up to so many characters, and then its head and its tail.
+const SHOWN: usize = 30_000;
+
+async fn shell(rig: &Rig, command: &str) -> Answer {
+    rig.call("shell", json!({ "command": command })).await
+}
+
+/// The decisions of a Session so far.
+fn decisions(rig: &Rig) -> Vec<ApprovalDecision> {
+    let decided = |body| match body {
+        Body::EventMsg(EventMsg::ApprovalDecision(decision)) => Some(decision),
+        _ => None,
+    };
+    let messages = rig.messages().into_iter();
+    messages
+        .filter_map(|message| decided(message.body))
+        .collect()
+}
+
+/// Answers every question alike and keeps it.
+struct Person {
+    allows: bool,
+    asked: Mutex<Vec<Question>>,
+}
+
+#[async_trait]
+impl Approver for Person {
+    async fn decide(&self, question: &Question) -> Decision {
+        self.asked.lock().unwrap().push(question.clone());
+        match self.allows {
+            true => Decision::Allow,
+            false => Decision::Deny,
+        }
+    }
+}
+
+fn asked(allows: bool) -> (Rig, Arc<Person>) {
+    let person = Arc::new(Person {
+        allows,
+        asked: Mutex::default(),
+    });
+    let rig = Rig::with(|options| {
+        options.approval_mode = ApprovalMode::AlwaysAsk;
+        options.approver = Some(Arc::clone(&person) as _);
+    });
+    (rig, person)
+}
+
+#[test]
+fn shell_has_a_name_a_description_and_a_command_in_its_schema() {
+    let definition = definition("shell");
+    assert_eq!(definition.name, "shell");
+    assert!(definition.description.contains("confined"));
+    assert_eq!(definition.permission, Permission::Execute);
+    assert_eq!(definition.parameters["required"], json!(["command"]));
+    assert_eq!(
+        definition.parameters["properties"]["command"]["type"],
+        "string"
+    );
+}
+
+#[tokio::test]
+async fn echo_hello_prints_hello() {
+    let rig = Rig::new();
+    let answer = shell(&rig, "echo hello").await;
+    assert_eq!(answer.completed(), "hello\n");
+    assert_eq!(answer.facts.exit_code, Some(0));
+}
+
+#[tokio::test]
+async fn a_command_that_a_rule_forbids_is_not_allowed() {
+    let rig = Rig::with(|options| {
+        options.rules = Rules(vec![Rule {
+            id: "no-commands".into(),
+            effect: Effect::Deny,
+            tool: "shell".into(),
+        }]);
+    });
+    let answer = shell(&rig, "touch made").await;
+    let text = answer.aborted();
+    assert!(text.contains("Tool call denied by policy."), "{text}");
+    assert!(!text.contains("no-commands"), "{text}");
+    assert!(!rig.path("made").exists());
+}
+
+#[tokio::test]
+async fn a_missing_an_empty_and_a_wrongly_typed_command_are_errors() {
+    let rig = Rig::new();
+    for arguments in [
+        json!({}),
+        json!({"command": ""}),
+        json!({"command": ["ls"]}),
+        json!({"command": {"a": 1}}),
+        json!({"command": null}),
+    ] {
+        let answer = rig.call("shell", arguments).await;
+        assert_eq!(
+            answer.failed(),
+            "Missing required argument \"command\" for shell."
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_command_that_ends_with_another_code_than_0_has_failed_and_shows_it_with_both_outputs() {
+    let rig = Rig::new();
+    let answer = shell(&rig, "echo out; echo err >&2; exit 7").await;
+    assert_eq!(answer.failed(), "out\n[stderr]\nerr\n\n[exit code: 7]");
+    assert_eq!(answer.facts.exit_code, Some(7));
+    let silent = shell(&rig, "exit 3").await;
+    assert_eq!(silent.failed(), "[exit code: 3]");
+}
+
+#[tokio::test]
+async fn a_command_that_succeeds_shows_both_outputs_too() {
+    let rig = Rig::new();
+    let answer = shell(&rig, "echo err >&2; printf out").await;
+    assert_eq!(answer.completed(), "out\n[stderr]\nerr\n");
+}
+
+#[tokio::test]
+async fn a_command_that_is_not_there_is_told_with_a_hint() {
+    let rig = Rig::new();
+    let answer = shell(&rig, "no-such-program-anywhere").await;
+    let text = answer.failed();
+    assert!(
+        text.contains("[exit code: 127]\n[127: a command was not found;"),
+        "{text}"
+    );
+    assert!(text.contains("no-such-program-anywhere"), "{text}");
+}
+
+#[tokio::test]
+async fn a_key_in_the_environment_of_the_host_is_not_seen_and_path_and_home_are() {
+    let rig = Rig::with(|options| {
+        let pair = |name: &str, value: &str| (OsString::from(name), OsString::from(value));
+        options.command_environment.person_home = None;
+        options.command_environment.host = vec![
+            pair("PATH", "/usr/bin:/bin"),
+            pair("OPENAI_API_KEY", "MARKER-key"),
+            pair("AWS_SECRET_ACCESS_KEY", "MARKER-secret"),
+            pair("GITHUB_TOKEN", "MARKER-token"),
+            pair("DATABASE_URL", "MARKER-url"),
+        ];
+    });
+    let answer = shell(
+        &rig,
+        "env; cat /proc/self/environ /proc/$PPID/environ | tr '\\0' '\\n'",
+    )
+    .await;
+    let text = &answer.text;
+    assert!(!text.contains("MARKER"), "{text}");
+    assert!(text.contains("PATH=/usr/bin:/bin\n"), "{text}");
+    assert!(text.contains("HOME=/floe/home"), "{text}");
+}
+
+#[test]
+fn what_commands_inherit_names_no_key_secret_or_token() {
+    let allowed = floe_command::EnvironmentOptions::default().allow;
+    assert!(!allowed.is_empty());
+    for name in allowed {
+        for word in ["KEY", "SECRET", "TOKEN", "PASS", "CREDENTIAL", "AUTH"] {
+            assert!(!name.contains(word), "{name}");
+        }
+        assert_ne!(name, "*");
+    }
+}
+
+#[tokio::test]
+async fn a_command_has_60_seconds_unless_it_asks_for_up_to_600() {
+    let rig = Rig::new();
+    let timeout = &definition("shell").parameters["properties"]["timeout_ms"];
+    let told = timeout["description"].as_str().unwrap();
+    assert!(told.contains("Default 60000, at most 600000"), "{told}");
+    for (timeout_ms, is_taken) in [
+        (json!(1), true),
+        (json!(600_000), true),
+        (json!("600000"), true),
+        (json!(null), true),
+        (json!(600_001), false),
+        (json!(0), false),
+        (json!(-1), false),
+        (json!(1.5), false),
+        (json!(9_007_199_254_740_992_u64), false),
+        (json!("soon"), false),
+    ] {
+        let arguments = json!({"command": "true", "timeout_ms": timeout_ms});
+        let answer = rig.call("shell", arguments).await;
+        let is_refused = answer
+            .text
+            .starts_with("Invalid argument \"/timeout_ms\" for shell: ");
+        assert_eq!(is_refused, !is_taken, "{timeout_ms}: {answer:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_command_that_takes_too_long_is_ended_with_all_that_it_started() {
+    let rig = Rig::new();
+    let arguments = json!({"command": "sleep 1009 & echo begun; sleep 1010", "timeout_ms": 2000});
+    let answer = rig.call("shell", arguments).await;
+    assert_eq!(answer.failed(), "begun\n\n[tool timeout: exceeded 2000ms]");
+    until_gone(&["sleep 1009", "sleep 1010"]).await;
+}
+
+#[tokio::test]
+async fn what_a_command_leaves_in_the_background_ends_with_it() {
+    let rig = Rig::new();
+    let answer = shell(&rig, "sleep 1011 & setsid sleep 1012 & echo done").await;
+    assert_eq!(answer.completed(), "done\n");
+    until_gone(&["sleep 1011", "sleep 1012"]).await;
+}
+
+/// Waits until no process of this machine has one of these command lines.
+async fn until_gone(commands: &[&str]) {
+    let is_there = || {
+        let lines = fs::read_dir("/proc").unwrap().flatten();
+        let mut lines = lines.filter_map(|entry| fs::read(entry.path().join("cmdline")).ok());
+        lines.any(|line| {
+            let line = String::from_utf8_lossy(&line).replace('\0', " ");
+            commands.contains(&line.trim_end())
+        })
+    };
+    for _ in 0..3000 {
+        if !is_there() {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    panic!("one of {commands:?} still runs");
+}
+
+#[tokio::test]
+async fn exactly_30_000_characters_are_shown_and_of_one_more_the_first_and_the_last() {
+    let rig = Rig::new();
+    let print = |count: usize| format!("head -c {count} /dev/zero | tr '\\0' x");
+    let whole = shell(&rig, &print(SHOWN)).await;
+    assert_eq!(whole.completed(), "x".repeat(SHOWN));
+    assert_eq!(whole.facts.truncated, None);
+    let cut = shell(&rig, &print(SHOWN + 1)).await;
+    let marker = "\n[output truncated: kept first 15000 and last 15000 of 30001 chars]\n";
+    assert!(cut.completed().contains(marker), "{}", cut.text.len());
+    assert_eq!(cut.facts.truncated, Some(true));
+}
+
+#[tokio::test]
+async fn an_output_of_many_mib_is_shown_by_head_and_tail_and_kept_whole() {
+    let rig = Rig::new();
+    let answer = shell(
+        &rig,
+        "echo begin; head -c 3000000 /dev/zero | tr '\\0' 'x' | fold -w 100; echo; echo end",
+    )
+    .await;
+    let text = answer.completed();
+    assert!(
+        text.starts_with("begin\nxxx") && text.contains("\nend\n"),
+        "{}",
+        text.len()
+    );
+    assert!(text.chars().count() < SHOWN + 500, "{}", text.len());
+    let kept = answer.facts.full_output.clone().unwrap();
+    assert!(
+        text.contains(&format!("[full output: {kept}]")),
+        "{}",
+        &text[text.len() - 300..]
+    );
+    let counted = shell(&rig, &format!("wc -c < {kept}")).await;
+    let size: usize = counted.completed().trim().parse().unwrap();
+    assert!(size > 3_000_000, "{size}");
+    let found = rig
+        .call("grep", json!({"pattern": "^end$", "path": kept}))
+        .await;
+    assert!(found.completed().contains("end"), "{found:?}");
+}
+
+#[tokio::test]
+async fn commands_over_the_rate_do_not_run() {
+    for (calls, run) in [(0, 0), (1, 1), (10_000, 3)] {
+        let rig = Rig::with(|options| {
+            options.rate = Some(Rate {
+                calls,
+                per: Duration::from_secs(3600),
+            });
+        });
+        for number in 0..3 {
+            let answer = shell(&rig, &format!("touch made{number}")).await;
+            let is_over = number >= run;
+            assert_eq!(
+                answer.text.contains("Rate limit exceeded"),
+                is_over,
+                "{answer:?}"
+            );
+            assert_eq!(rig.path(format!("made{number}")).exists(), !is_over);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_model_cannot_approve_its_own_command() {
+    let (rig, person) = asked(false);
+    for extra in [
+        "approved",
+        "category",
+        "sandbox",
+        "dangerously_disable_sandbox",
+    ] {
+        let mut arguments = json!({"command": "touch made"});
+        arguments[extra] = json!(true);
+        let answer = rig.call("shell", arguments).await;
+        assert_eq!(
+            answer.failed(),
+            format!(
+                "Unknown argument \"{extra}\" for shell; it takes command, workdir, timeout_ms, widen."
+            )
+        );
+    }
+    assert!(person.asked.lock().unwrap().is_empty());
+    assert!(!rig.path("made").exists());
+}
+
+#[tokio::test]
+async fn a_cap_of_read_only_refuses_every_command() {
+    let rig = Rig::with(|options| options.max_permission = Some(Permission::ReadOnly));
+    for command in ["ls", "touch made"] {
+        let answer = shell(&rig, command).await;
+        assert!(
+            answer.aborted().contains("Tool call denied by policy."),
+            "{answer:?}"
+        );
+    }
+    assert!(!rig.path("made").exists());
+    let decision = &decisions(&rig)[0];
+    assert_eq!(decision.gate.as_deref(), Some("surface"));
+}
+
+#[tokio::test]
+async fn a_read_only_sandbox_lets_commands_read_and_lets_none_write() {
+    let rig = Rig::with(|options| options.policy.workspace = WorkspaceMode::ReadOnly);
+    rig.write("a", "kept\n");
+    assert_eq!(shell(&rig, "cat a; ls").await.completed(), "kept\na\n");
+    for command in [
+        "echo x > a",
+        "touch made",
+        "rm a",
+        "mv a b",
+        "mkdir d",
+        "ln -s a l",
+        "chmod 777 a",
+    ] {
+        shell(&rig, command).await.failed();
+    }
+    assert_eq!(shell(&rig, "cat a; ls").await.completed(), "kept\na\n");
+    // What a command needs for itself it may write.
+    shell(&rig, "echo x > /tmp/x && cat /tmp/x")
+        .await
+        .completed();
+}
+
+#[tokio::test]
+async fn every_command_is_asked_for_in_read_only_mode_whatever_it_is() {
+    let person = Arc::new(Person {
+        allows: false,
+        asked: Mutex::default(),
+    });
+    let rig = Rig::with(|options| {
+        options.approval_mode = ApprovalMode::ReadOnly;
+        options.approver = Some(Arc::clone(&person) as _);
+    });
+    rig.write("a", "x");
+    rig.call("file_read", json!({"path": "a"}))
+        .await
+        .completed();
+    for command in ["ls", "cat a", "git status"] {
+        assert_eq!(
+            shell(&rig, command).await.aborted(),
+            "Tool call denied by user."
+        );
+    }
+    assert_eq!(person.asked.lock().unwrap().len(), 3);
+}
+
+#[tokio::test]
+async fn a_command_that_destroys_does_not_run_before_a_person_has_allowed_it() {
+    let (rig, person) = asked(false);
+    rig.write("a", "kept");
+    let answer = shell(&rig, "rm -rf /").await;
+    assert_eq!(answer.aborted(), "Tool call denied by user.");
+    assert_eq!(rig.read("a"), b"kept");
+    let asked = person.asked.lock().unwrap();
+    assert_eq!((asked.len(), asked[0].permission), (1, Permission::Execute));
+    assert!(format!("{:?}", asked[0].action).contains("rm -rf /"));
+}
+
+#[tokio::test]
+async fn every_command_leaves_one_record_whether_it_ran_or_was_denied() {
+    let (allowed, _) = asked(true);
+    shell(&allowed, "echo one").await.completed();
+    shell(&allowed, "exit 1").await.failed();
+    let (denied, _) = asked(false);
+    shell(&denied, "echo one").await.aborted();
+    for (rig, decision, count) in [(&allowed, "allow", 2), (&denied, "deny", 1)] {
+        let decided = decisions(rig);
+        assert_eq!(decided.len(), count);
+        for one in decided {
+            let told = serde_json::to_value(&one).unwrap();
+            assert_eq!(
+                (&told["decision"], &told["tool"]),
+                (&json!(decision), &json!("shell"))
+            );
+            assert_eq!(told["arguments_sha256"].as_str().unwrap().len(), 64);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_shell_reads_its_command_as_a_shell_does() {
+    let rig = Rig::new();
+    for (command, printed) in [
+        ("echo 'a; b > c && d | e'", "a; b > c && d | e\n"),
+        ("printf '%s\\n' a b | sort -r | head -1", "b\n"),
+        ("false || echo or", "or\n"),
+        ("true && echo and", "and\n"),
+        ("echo one\necho two", "one\ntwo\n"),
+        ("X=1 sh -c 'echo $X'", "1\n"),
+        ("echo \"$(echo inner)\" `echo tick`", "inner tick\n"),
+        ("cat <(echo substituted)", "substituted\n"),
+        ("echo x | tee made && cat made", "x\nx\n"),
+        ("echo both 2>&1", "both\n"),
+    ] {
+        assert_eq!(shell(&rig, command).await.completed(), printed, "{command}");
+    }
+    let long = "é".repeat(200);
+    let answer = shell(&rig, &format!("echo {long}")).await;
+    assert_eq!(answer.completed(), format!("{long}\n"));
+}
+
+#[tokio::test]
+async fn no_way_of_writing_a_command_leads_out_of_the_walls() {
+    let rig = Rig::new();
+    let outside = rig.outside();
+    fs::write(outside.join("secret"), "MARKER").unwrap();
+    symlink(outside.join("secret"), rig.path("link")).unwrap();
+    let secret = outside.join("secret").display().to_string();
+    for command in [
+        format!("cat {secret}"),
+        "cat link".to_owned(),
+        "cat ../outside/secret".to_owned(),
+        format!("cat < {secret}"),
+        format!("find {} -type f -exec cat {{}} +", outside.display()),
+        format!("cat /proc/self/root{secret}"),
+        format!("GIT_PAGER='cat {secret}' git -p --no-optional-locks help -a"),
+        format!("python3 -c 'print(open(\"{secret}\").read())'"),
+        format!("ln {secret} hard && cat hard"),
+        format!("awk 1 {secret} & wait"),
+    ] {
+        let answer = shell(&rig, &command).await;
+        assert!(!answer.text.contains("MARKER"), "{command}: {answer:?}");
+    }
+    for command in [
+        format!("echo x > {secret}"),
+        format!("rm -f {secret}"),
+        format!("find {} -delete", outside.display()),
+        format!("tee {secret} < /dev/null"),
+        "echo x > link".to_owned(),
+    ] {
+        shell(&rig, &command).await;
+        assert_eq!(
+            fs::read(outside.join("secret")).unwrap(),
+            b"MARKER",
+            "{command}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn the_folder_of_a_command_lies_in_the_workspace() {
+    let rig = Rig::new();
+    fs::create_dir_all(rig.path("d/e")).unwrap();
+    rig.write("file", "");
+    rig.outside();
+    symlink("../outside", rig.path("out")).unwrap();
+    let inside = |workdir: &str| {
+        rig.call(
+            "shell",
+            json!({"command": "basename \"$PWD\"", "workdir": workdir}),
+        )
+    };
+    for (workdir, name) in [
+        ("d", "d"),
+        ("./d/e/", "e"),
+        ("d/../d/e", "e"),
+        ("/workspace/d", "d"),
+        (".", "workspace"),
+    ] {
+        assert_eq!(
+            inside(workdir).await.completed(),
+            format!("{name}\n"),
+            "{workdir}"
+        );
+    }
+    let host = rig.path("d").canonicalize().unwrap();
+    assert_eq!(inside(host.to_str().unwrap()).await.completed(), "d\n");
+    for workdir in ["..", "../outside", "/etc", "/", "a\0b", "", "out"] {
+        let answer = inside(workdir).await;
+        assert!(
+            answer.failed().contains("outside the Workspace"),
+            "{workdir:?}: {answer:?}"
+        );
+    }
+    for workdir in ["none", "file", "~", "..%2f.."] {
+        inside(workdir).await.failed();
+    }
+}
+
+#[tokio::test]
+async fn paths_of_the_system_and_of_credentials_are_outside_for_every_file_tool() {
+    let rig = Rig::new();
+    let home = std::env::home_dir().unwrap_or_else(|| "/root".into());
+    let paths = [
+        "/etc/passwd",
+        "/etc/shadow",
+        "/root/.bashrc",
+        "/home/someone/.profile",
+        "/usr/bin/env",
+        "/bin/sh",
+        "/sbin/init",
+        "/lib/x",
+        "/opt/x",
+        "/boot/x",
+        "/dev/null",
+        "/proc/self/environ",
+        "/sys/kernel",
+        "/var/run/docker.sock",
+        "/run/secrets/x",
+        "/tmp/x",
+        "/",
+        "//etc/passwd",
+        "/workspace/../etc/passwd",
+        "../../../../etc/passwd",
+        "..",
+        "a/../..",
+    ];
+    let of_home = [
+        ".ssh/id_rsa",
+        ".aws/credentials",
+        ".gnupg/secring.gpg",
+        ".config/gh/hosts.yml",
+        ".netrc",
+    ];
+    let of_home = of_home.map(|path| home.join(path).display().to_string());
+    for path in paths.into_iter().chain(of_home.iter().map(String::as_str)) {
+        for (tool, arguments) in [
+            ("file_read", json!({"path": path})),
+            ("list", json!({"path": path})),
+            ("grep", json!({"pattern": "x", "path": path})),
+            ("file_write", json!({"path": path, "content": "x"})),
+            (
+                "edit",
+                json!({"path": path, "old_string": "a", "new_string": "b"}),
+            ),
+            (
+                "apply_patch",
+                json!({"edits": [{"path": path, "old_string": "", "new_string": "b"}]}),
+            ),
+        ] {
+            let answer = rig.call(tool, arguments).await;
+            assert!(
+                answer.failed().contains("outside the Workspace"),
+                "{tool} {path}: {answer:?}"
+            );
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_only_looks_like_a_way_out_is_a_name_in_the_workspace() {
+    let rig = Rig::new();
+    for name in [
+        "..%2f..%2fetc",
+        "%2e%2e",
+        "~",
+        "~root",
+        "...",
+        "..a",
+        "a..b",
+        "$HOME",
+        ".hidden",
+    ] {
+        let path = format!("{name}/file");
+        rig.call("file_write", json!({"path": path, "content": "x"}))
+            .await
+            .completed();
+        assert_eq!(rig.read(&path), b"x");
+        assert_eq!(
+            rig.call("file_read", json!({"path": path}))
+                .await
+                .completed(),
+            "x"
+        );
+    }
+}
