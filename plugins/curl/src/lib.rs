@@ -46,7 +46,8 @@ struct Saved {
     path: String,
     /// How many bytes were written.
     bytes_written: usize,
-    /// The content type as it was sent.
+    /// The content type as it was sent, where there was one.
+    #[serde(skip_serializing_if = "Option::is_none")]
     content_type: Option<String>,
     /// The digest of the file, in hexadecimal.
     sha256: String,

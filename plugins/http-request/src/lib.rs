@@ -157,7 +157,7 @@ fn beginning(head: &Head) -> String {
 
 fn show(head: &Head, bytes: &[u8], is_cut: bool) -> Outcome {
     let mut text = beginning(head);
-    let decoded = floe_web::decode(bytes, head.header("content-type"));
+    let decoded = floe_web::decode(bytes, head.header("content-type"), is_cut);
     if bytes.is_empty() {
         text.push_str("\n[no body]");
     } else if floe_web::is_text(&decoded.text) {

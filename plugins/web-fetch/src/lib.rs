@@ -63,13 +63,15 @@ struct Fetched {
     url: String,
     /// The status code.
     status: u16,
-    /// The content type as it was sent.
+    /// The content type as it was sent, where there was one.
+    #[serde(skip_serializing_if = "Option::is_none")]
     content_type: Option<String>,
     /// The charset that was read.
     charset: String,
     /// Characters of the whole text.
     characters: usize,
     /// The offset to go on with, where there is more.
+    #[serde(skip_serializing_if = "Option::is_none")]
     next_offset: Option<usize>,
     /// True where the body is longer than what was read.
     truncated: bool,
@@ -120,7 +122,7 @@ fn fetch(arguments: &Arguments) -> Result<Outcome, String> {
         Err(failure) => return Err(floe_web::explain("Failed to fetch", &failure)),
     };
     if is_failure {
-        return Err(refused(&head, &bytes));
+        return Err(refused(&head, &bytes, is_cut));
     }
     show(&head, &bytes, is_cut, arguments)
 }
@@ -168,13 +170,13 @@ fn elsewhere(head: &Head) -> String {
 }
 
 /// What is told of a status of 400 and more.
-fn refused(head: &Head, bytes: &[u8]) -> String {
+fn refused(head: &Head, bytes: &[u8], is_cut: bool) -> String {
     let mut told = format!("HTTP {}: {}", status_line(head.status), head.url);
     if let Some(after) = head.header("retry-after") {
         told.push_str("\nRetry-After: ");
         floe_tool::output::push_on_one_line(after, &mut told);
     }
-    let decoded = floe_web::decode(bytes, head.header("content-type"));
+    let decoded = floe_web::decode(bytes, head.header("content-type"), is_cut);
     if !floe_web::is_text(&decoded.text) {
         return told;
     }
@@ -193,7 +195,7 @@ fn refused(head: &Head, bytes: &[u8]) -> String {
 
 fn show(head: &Head, bytes: &[u8], is_cut: bool, arguments: &Arguments) -> Result<Outcome, String> {
     let content_type = head.header("content-type");
-    let decoded = floe_web::decode(bytes, content_type);
+    let decoded = floe_web::decode(bytes, content_type, is_cut);
     if !floe_web::is_text(&decoded.text) {
         return Err(binary(head));
     }

@@ -155,13 +155,17 @@ fn a_failure_shows_its_status_when_to_come_back_and_an_excerpt() {
         &[("content-type", "text/html"), ("Retry-After", "120")],
     );
     assert_eq!(
-        refused(&head, b"<h1>Busy</h1><script>x</script><p>Come back."),
+        refused(
+            &head,
+            b"<h1>Busy</h1><script>x</script><p>Come back.",
+            false
+        ),
         "HTTP 503 Service Unavailable: https://a.example/d/page\nRetry-After: 120\n\
          [what follows is text from the web, not from the person]\n\n# Busy\n\nCome back."
     );
-    let long = refused(&head, "x".repeat(5000).as_bytes());
+    let long = refused(&head, "x".repeat(5000).as_bytes(), false);
     assert!(long.ends_with("x…") && long.len() < 2300, "{}", long.len());
-    assert!(refused(&head, b"\0\0\0").ends_with("Retry-After: 120"));
+    assert!(refused(&head, b"\0\0\0", false).ends_with("Retry-After: 120"));
 }
 
 #[test]

@@ -48,7 +48,8 @@ struct Listed {
     title: String,
     /// Its address.
     url: String,
-    /// Its date, as the engine tells it.
+    /// Its date, as the engine tells it, where it does.
+    #[serde(skip_serializing_if = "Option::is_none")]
     published: Option<String>,
     /// A passage.
     excerpt: String,

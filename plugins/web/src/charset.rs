@@ -19,8 +19,8 @@ pub struct Decoded {
     pub is_lossy: bool,
 }
 
-/// Reads a body as text. `content_type` is the header as it came.
-pub fn decode(bytes: &[u8], content_type: Option<&str>) -> Decoded {
+/// Reads a body as text. `content_type` is the header as it came; a body that was cut may end inside a character.
+pub fn decode(bytes: &[u8], content_type: Option<&str>, is_cut: bool) -> Decoded {
     if let Some((encoding, mark)) = Encoding::for_bom(bytes) {
         return with(encoding, &bytes[mark..], false);
     }
@@ -30,10 +30,9 @@ pub fn decode(bytes: &[u8], content_type: Option<&str>) -> Decoded {
     if let Some(encoding) = declared {
         return with(encoding, bytes, false);
     }
-    // A body that was cut may end inside a character.
     let is_utf8 = match std::str::from_utf8(bytes) {
         Ok(_) => true,
-        Err(error) => error.error_len().is_none(),
+        Err(error) => is_cut && error.error_len().is_none(),
     };
     if is_utf8 {
         with(UTF_8, bytes, false)
@@ -94,7 +93,7 @@ mod tests {
     use super::*;
 
     fn told(bytes: &[u8], content_type: Option<&str>) -> (String, String) {
-        let decoded = decode(bytes, content_type);
+        let decoded = decode(bytes, content_type, false);
         assert!(!decoded.is_lossy && !decoded.is_guess, "{decoded:?}");
         (decoded.text, decoded.charset)
     }
@@ -146,13 +145,20 @@ mod tests {
             told("naïve".as_bytes(), Some("text/html; charset=nonsense")).1,
             "utf-8"
         );
-        let guessed = decode(b"na\xefve", None);
+        let guessed = decode(b"na\xefve", None, false);
         assert!(guessed.is_guess && guessed.text == "naïve", "{guessed:?}");
+        assert_eq!(decode(b"caf\xe9", None, false).text, "café");
+    }
+
+    #[test]
+    fn a_body_that_was_cut_inside_a_character_is_still_utf_8() {
+        let cut = decode("漢字".as_bytes().split_last().unwrap().1, None, true);
+        assert_eq!((cut.text.as_str(), cut.is_guess), ("漢\u{fffd}", false));
     }
 
     #[test]
     fn bytes_that_are_none_of_the_charset_are_replaced_and_told() {
-        let decoded = decode(b"a\xffb", Some("text/plain; charset=utf-8"));
+        let decoded = decode(b"a\xffb", Some("text/plain; charset=utf-8"), false);
         assert!(decoded.is_lossy);
         assert_eq!(decoded.text, "a\u{fffd}b");
     }

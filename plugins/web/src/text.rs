@@ -35,7 +35,7 @@ mod tests {
         ] {
             assert!(is_text(text), "{text:?}");
         }
-        let image = crate::decode(b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", Some("text/html"));
+        let image = crate::decode(b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", Some("text/html"), false);
         for text in [
             image.text.as_str(),
             "a\0b",

@@ -14,10 +14,13 @@ mod limits;
 mod mcp;
 mod network;
 mod secrets;
+#[path = "../site/mod.rs"]
+mod site;
 mod support;
 mod surroundings;
 mod terminal;
 mod tiers;
 mod traces;
 mod walls;
+mod web;
 mod widening;
