@@ -24,8 +24,9 @@ const FILES: u64 = 50_000;
 const FILES_MOST: u64 = 10_000_000;
 const BYTES: u64 = 64 * 1024 * 1024;
 const BYTES_MOST: u64 = 64 * 1024 * 1024 * 1024;
-/// Compiling takes a thousand times the length of some patterns in memory.
-const PATTERN_BYTES: usize = 32 * 1024;
+/// Compiling a pattern takes memory, for some several thousand times its length.
+const PATTERN_BYTES: usize = 4 * 1024;
+const FIXED_BYTES: usize = 32 * 1024;
 /// What the regex library says of a pattern repeats it; so much of that is shown.
 const EXPLANATION_BYTES: usize = 1000;
 /// A search ends by itself when so much of the time that it has is over, with what it has found.
@@ -115,9 +116,13 @@ fn grep(arguments: &Arguments) -> Result<Outcome, String> {
         fixed_strings: arguments.fixed_strings.unwrap_or(false),
         multi_line: arguments.multiline.unwrap_or(false),
     };
-    if arguments.pattern.len() > PATTERN_BYTES {
+    let most = match syntax.fixed_strings {
+        true => FIXED_BYTES,
+        false => PATTERN_BYTES,
+    };
+    if arguments.pattern.len() > most {
         return Err(format!(
-            "Invalid regex: the pattern has {} bytes, and at most {PATTERN_BYTES} are taken.",
+            "Invalid regex: the pattern has {} bytes, and at most {most} are taken.",
             arguments.pattern.len()
         ));
     }

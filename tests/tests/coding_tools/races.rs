@@ -8,12 +8,14 @@ use std::os::unix::fs::{MetadataExt as _, symlink};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use floe_network::HostGrants;
 use floe_protocol::StopReason;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use serde_json::json;
 
 use crate::meanwhile::Meanwhile;
 use crate::rig::{Answer, Rig};
+use crate::site::{Answered, Site};
 
 /// How often the two change places while one tool is tried.
 const SWAPS: usize = 10_000;
@@ -42,7 +44,10 @@ struct Met {
 
 impl Stage {
     fn new() -> Stage {
-        let rig = Rig::new();
+        Stage::on(Rig::new())
+    }
+
+    fn on(rig: Rig) -> Stage {
         let outside = rig.outside();
         fs::create_dir_all(outside.join("folder/sub")).unwrap();
         for file in [
@@ -314,6 +319,29 @@ async fn apply_patch_under_a_swap_shows_and_changes_nothing_outside() {
             let made = rig.call("apply_patch", edits).await;
             let moved = rig.call("apply_patch", json!({ "patch": patch })).await;
             vec![made, moved]
+        })
+        .await;
+    assert!(met.served > 0 && met.refused > 0);
+}
+
+#[tokio::test]
+async fn curl_under_a_swap_changes_nothing_outside() {
+    let site = Site::new(|_| Answered::new(200, "text/plain", format!("{INSIDE}, fetched\n")));
+    let grants = HostGrants::parse(&[site.grant("site.test", 80)]).unwrap();
+    let stage = Stage::on(Rig::with(|options| options.gate.grants = grants));
+    let met = stage
+        .race(|rig, round| async move {
+            let mut answers = Vec::new();
+            for path in [
+                "folder/text".to_owned(),
+                format!("folder/{round}/new"),
+                "file".to_owned(),
+            ] {
+                let url = "http://site.test/text";
+                let arguments = json!({"url": url, "dest_path": path, "overwrite": true});
+                answers.push(rig.call("curl", arguments).await);
+            }
+            answers
         })
         .await;
     assert!(met.served > 0 && met.refused > 0);
