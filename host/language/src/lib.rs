@@ -28,4 +28,4 @@ mod text;
 pub use error::QueryError;
 pub use query::{Answer, Kind, Location, Position, Query, Target};
 pub use servers::{LanguageServers, ServerOptions, Waits};
-pub use settings::{ServerSetting, ServerSettings};
+pub use settings::{ServerEntry, ServerSetting, ServerSettings};

@@ -16,6 +16,7 @@ use floe_sandbox::{
 use floe_workspace::Workspace;
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe::{Receiver, Sender};
+use tokio::time::Instant;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::program::Program;
@@ -43,7 +44,7 @@ pub(crate) struct Ground {
 pub(crate) struct Process {
     control: Control,
     tail: Arc<Mutex<Vec<u8>>>,
-    _hearing: AbortOnDropHandle<()>,
+    hearing: AbortOnDropHandle<()>,
 }
 
 /// A server that has just been started.
@@ -179,7 +180,7 @@ pub(crate) async fn start(
         process: Process {
             control: child.control,
             tail,
-            _hearing: AbortOnDropHandle::new(hearing),
+            hearing: AbortOnDropHandle::new(hearing),
         },
         stdin: stdin.map_err(unwatched)?,
         stdout: receiver(stdout).map_err(unwatched)?,
@@ -204,17 +205,18 @@ async fn hear(mut stderr: Receiver, tail: Arc<Mutex<Vec<u8>>>) {
 }
 
 impl Process {
-    /// How it ended, once it has; waits as long as this for it.
+    /// How it ended, once it has and all that it wrote is read; waits as long as this for it.
     pub(crate) async fn ended(&self, patience: Duration) -> Option<Event> {
-        let wait = async {
-            loop {
-                if let Some(event) = self.control.try_event() {
-                    return event;
-                }
-                tokio::time::sleep(Duration::from_millis(10)).await;
+        let pause = Duration::from_millis(10);
+        let limit = Instant::now() + patience;
+        loop {
+            let event = self.control.try_event();
+            let is_late = Instant::now() >= limit;
+            if is_late || (event.is_some() && self.hearing.is_finished()) {
+                return event;
             }
-        };
-        tokio::time::timeout(patience, wait).await.ok()
+            tokio::time::sleep(pause).await;
+        }
     }
 
     /// Ends it with all that it started, at once.

@@ -55,6 +55,12 @@ pub(crate) struct Heard {
 
 impl Receive for Heard {
     fn notified(&self, method: &str, params: &Value) {
+        if std::env::var("LSPDBG").is_ok() {
+            eprintln!(
+                "<- {method} {}",
+                params.to_string().chars().take(300).collect::<String>()
+            );
+        }
         match method {
             "$/progress" => self.activity.progress(params),
             "experimental/serverStatus" => self.activity.status(params),
@@ -69,6 +75,12 @@ impl Receive for Heard {
     }
 
     fn asked(&self, method: &str, params: &Value) -> Option<Value> {
+        if std::env::var("LSPDBG").is_ok() {
+            eprintln!(
+                "<? {method} {}",
+                params.to_string().chars().take(300).collect::<String>()
+            );
+        }
         match method {
             "workspace/configuration" => {
                 let items = params["items"].as_array()?.iter();
@@ -233,6 +245,9 @@ impl Server {
             }
         };
         server.capabilities = answer["capabilities"].take();
+        if std::env::var("LSPDBG").is_ok() {
+            eprintln!("caps {}", server.capabilities);
+        }
         for (method, params) in [
             ("initialized", json!({})),
             (

@@ -414,7 +414,12 @@ async fn start(
 ) {
     let Some((ground, setting, waits)) = shared.upgrade().map(|shared| {
         let setting = shared.settings.0[&name].clone();
-        (Arc::clone(&shared.ground), setting, shared.waits)
+        let idle = setting.idle.unwrap_or(shared.waits.idle);
+        let waits = Waits {
+            idle,
+            ..shared.waits
+        };
+        (Arc::clone(&shared.ground), setting, waits)
     }) else {
         return;
     };

@@ -1,17 +1,16 @@
 //! Which programs are language servers, and for which files: what the operator says, and what is known without it.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 /// The servers by their names.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(transparent)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerSettings(pub BTreeMap<String, ServerSetting>);
 
 /// One server.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ServerSetting {
     /// Whether it may be used.
     pub enabled: bool,
@@ -23,6 +22,32 @@ pub struct ServerSetting {
     pub root_markers: Vec<String>,
     /// What the server is told when it asks how it is set up: keys with dots, as its manual names them, and their values.
     pub settings: serde_json::Map<String, serde_json::Value>,
+    /// How long it runs without a question; the default of all servers where none.
+    pub idle: Option<Duration>,
+}
+
+/// What the operator says of a server by its name: whatever is not said stays as it is known.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ServerEntry {
+    /// As [`ServerSetting::enabled`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub enabled: Option<bool>,
+    /// As [`ServerSetting::command`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub command: Option<Vec<String>>,
+    /// As [`ServerSetting::languages`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub languages: Option<BTreeMap<String, Vec<String>>>,
+    /// As [`ServerSetting::root_markers`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub root_markers: Option<Vec<String>>,
+    /// As [`ServerSetting::settings`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub settings: Option<serde_json::Map<String, serde_json::Value>>,
+    /// Seconds after which a server that nobody asks is stopped.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub idle_s: Option<u64>,
 }
 
 impl ServerSetting {
@@ -41,6 +66,40 @@ impl ServerSetting {
                 .collect(),
             root_markers: texts(root_markers),
             settings: serde_json::Map::new(),
+            idle: None,
+        }
+    }
+
+    /// Takes over what is said of it.
+    ///
+    /// # Errors
+    ///
+    /// It then could not be started, or is a server for nothing.
+    fn apply(&mut self, entry: &ServerEntry) -> Result<(), &'static str> {
+        fn set<T: Clone>(place: &mut T, said: &Option<T>) {
+            if let Some(said) = said {
+                place.clone_from(said);
+            }
+        }
+        set(&mut self.enabled, &entry.enabled);
+        set(&mut self.command, &entry.command);
+        set(&mut self.languages, &entry.languages);
+        set(&mut self.root_markers, &entry.root_markers);
+        set(&mut self.settings, &entry.settings);
+        self.idle = entry.idle_s.map(Duration::from_secs).or(self.idle);
+        let program = self.program();
+        let is_place = program.contains('/');
+        let endings = self.languages.values().flatten();
+        match () {
+            () if program.is_empty() => Err("names no `command`."),
+            () if is_place && !program.starts_with('/') => {
+                Err("has a `command` that is neither a name nor an absolute path.")
+            }
+            () if self.languages.is_empty() => Err("is for no `languages`."),
+            () if { endings }.any(|ending| ending.is_empty() || ending.starts_with('.')) => {
+                Err("has an ending of names that is empty or starts with a dot.")
+            }
+            () => Ok(()),
         }
     }
 
@@ -174,6 +233,31 @@ pub(crate) struct Chosen {
 }
 
 impl ServerSettings {
+    /// The known servers as the operator changes them, and further ones.
+    ///
+    /// # Errors
+    ///
+    /// The name of an entry that makes no server, and why.
+    pub fn with(
+        entries: &BTreeMap<String, ServerEntry>,
+    ) -> Result<ServerSettings, (String, String)> {
+        let mut settings = ServerSettings::default();
+        for (name, entry) in entries {
+            let fault = |reason: &str| (name.clone(), reason.to_owned());
+            let is_name = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+            if name.is_empty() || name.starts_with('.') || !name.chars().all(is_name) {
+                return Err(fault("is no name: use letters, digits, `-`, `_` and `.`."));
+            }
+            let known = settings.0.entry(name.clone());
+            let setting = known.or_insert_with(|| ServerSetting {
+                enabled: true,
+                ..ServerSetting::default()
+            });
+            setting.apply(entry).map_err(fault)?;
+        }
+        Ok(settings)
+    }
+
     /// The servers for a file, in the order of their names: those of `language` where it is given, else those that the end of the file's
     /// name leads to.
     pub(crate) fn choose(&self, file: &str, language: Option<&str>) -> Vec<Chosen> {
@@ -256,6 +340,49 @@ mod tests {
         settings.0.get_mut("gopls").unwrap().enabled = false;
         assert!(settings.choose("main.go", None).is_empty());
         assert!(!settings.languages().contains(&"go"));
+    }
+
+    #[test]
+    fn what_is_said_of_a_server_changes_that_alone_and_a_new_one_needs_all() {
+        let with = |text: &str| {
+            let entries = serde_json::from_str(text).unwrap();
+            ServerSettings::with(&entries).map_err(|(name, reason)| format!("{name} {reason}"))
+        };
+        let settings = with(
+            r#"{"gopls": {"enabled": false}, "pyright": {"command": ["/opt/p", "x"], "idle_s": 9},
+                "zls": {"command": ["zls"], "languages": {"zig": ["zig"]}}}"#,
+        )
+        .unwrap();
+        assert!(settings.choose("a.go", None).is_empty());
+        assert_eq!(settings.choose("a.zig", None)[0].name, "zls");
+        let pyright = &settings.0["pyright"];
+        assert_eq!(pyright.program(), "/opt/p");
+        assert_eq!(pyright.idle, Some(Duration::from_secs(9)));
+        assert_eq!(settings.choose("a.py", None)[0].name, "pyright");
+        for (text, fault) in [
+            (
+                r#"{"zls": {"languages": {"zig": ["zig"]}}}"#,
+                "zls names no `command`.",
+            ),
+            (
+                r#"{"zls": {"command": ["zls"]}}"#,
+                "zls is for no `languages`.",
+            ),
+            (
+                r#"{"gopls": {"command": ["./gopls"]}}"#,
+                "gopls has a `command` that is neither a name nor an absolute path.",
+            ),
+            (
+                r#"{"../x": {"enabled": false}}"#,
+                "../x is no name: use letters, digits, `-`, `_` and `.`.",
+            ),
+            (
+                r#"{"gopls": {"languages": {"go": [".go"]}}}"#,
+                "gopls has an ending of names that is empty or starts with a dot.",
+            ),
+        ] {
+            assert_eq!(with(text).unwrap_err(), fault);
+        }
     }
 
     #[test]

@@ -59,6 +59,7 @@ impl Stage {
             languages: BTreeMap::from([("words".to_owned(), vec!["txt".to_owned()])]),
             root_markers: vec!["words.root".to_owned()],
             settings: serde_json::Map::from_iter([("fixture.depth".to_owned(), 3.into())]),
+            idle: None,
         };
         let mut options = ServerOptions {
             workspace: opened.with_hidden(hidden),
