@@ -16,6 +16,7 @@ CARGO_DENY := $(PROGRAMS)/cargo-deny-0.20.2/bin/cargo-deny
 CARGO_COMPONENT := $(PROGRAMS)/cargo-component-0.21.1/bin/cargo-component
 CARGO_FUZZ := $(PROGRAMS)/cargo-fuzz-0.13.1/bin/cargo-fuzz
 COMPONENTIZE_PY := $(PROGRAMS)/componentize-py-0.25.1/bin/componentize-py
+RIPGREP := $(PROGRAMS)/ripgrep-15.1.0/bin/rg
 MCP_CLIENTS := $(PROGRAMS)/mcp-clients-2.3.0-2.12.0
 
 # Every folder of plugins/ with a Cargo.toml is a tool that the binary embeds, but the SDK, what editors and what HTTP tools share, and the tests of the contract.
@@ -110,12 +111,12 @@ fix: ## Formats the code.
 	@cargo fmt --all
 	@for workspace in $(GUESTS); do cargo fmt --all --manifest-path $$workspace/Cargo.toml; done
 
-bench: build guests ## Measures, beside the goals.
+bench: build guests $(RIPGREP) ## Measures, beside the goals.
 	$(call say,bench: compiling optimised (the first time takes ten minutes))
 	@cargo build --quiet --release $(WORKSPACE) --bin floe
 	@cargo bench --quiet $(WORKSPACE) --bench figures --no-run
 	$(call say,bench: measuring)
-	@cargo bench --quiet $(WORKSPACE) --bench figures -- --noplot --quiet
+	@RIPGREP=$(RIPGREP) cargo bench --quiet $(WORKSPACE) --bench figures -- --noplot --quiet
 
 install: build ## Builds the binary optimised and puts it into BIN (default: cargo's own).
 	$(call say,host: compiling optimised (the first time takes minutes))
@@ -142,6 +143,12 @@ $(PROGRAMS)/cargo-%:
 	$(call say,installing $(@F) once (a few minutes))
 	@env -u CARGO_TARGET_DIR CARGO_PROFILE_DEV_DEBUG=0 cargo install --quiet --locked --profile dev $(@F) \
 	  --root "$(patsubst %/bin,%,$(@D))" --version $(lastword $(subst -, ,$(firstword $(subst /, ,$*))))
+
+# Something to measure beside, so it is built as its authors build it for release.
+$(RIPGREP):
+	$(call say,installing ripgrep once (a minute))
+	@env -u CARGO_TARGET_DIR cargo install --quiet --locked --profile release-lto ripgrep \
+	  --root "$(patsubst %/bin,%,$(@D))" --version 15.1.0
 
 $(COMPONENTIZE_PY):
 	$(call say,installing componentize-py once)

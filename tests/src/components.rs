@@ -22,6 +22,18 @@ pub fn guest(name: &str) -> Vec<u8> {
     once(name, || componentize(&core_module(name)))
 }
 
+/// The component of one tool of the binary, by the tool's name.
+///
+/// # Panics
+///
+/// Where the tool was not compiled; the message says what to run.
+pub fn tool(name: &str) -> Vec<u8> {
+    let path = in_repository("target/guests/wasm32-wasip1/release").join(format!("{name}.wasm"));
+    let core = std::fs::read(&path)
+        .unwrap_or_else(|error| panic!("{}: {error}; run: make components", path.display()));
+    componentize(&core)
+}
+
 /// The core module of one example of `tests/guests`.
 ///
 /// # Panics

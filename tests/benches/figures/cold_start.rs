@@ -40,7 +40,7 @@ pub(crate) fn measure(figures: &mut Figures<'_>) {
 }
 
 /// `target/release/floe`, from `target/release/deps/figures-*`.
-fn binary() -> PathBuf {
+pub(crate) fn binary() -> PathBuf {
     let this = std::env::current_exe().expect("a path of this program");
     let built = this.parent().and_then(|deps| deps.parent());
     built.expect("two folders above it").join("floe")

@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use criterion::{Criterion, SamplingMode};
 
+use crate::beside::Task;
+
 /// What a figure should come to.
 #[derive(Clone, Copy)]
 pub(crate) enum Goal {
@@ -70,6 +72,8 @@ enum Line {
 pub(crate) struct Figures<'run> {
     criterion: &'run mut Criterion,
     lines: Vec<Line>,
+    /// Further tables, for what is measured beside other programs.
+    tables: Vec<String>,
 }
 
 impl<'run> Figures<'run> {
@@ -77,7 +81,14 @@ impl<'run> Figures<'run> {
         Figures {
             criterion,
             lines: Vec::new(),
+            tables: Vec::new(),
         }
+    }
+
+    /// Whether the command line asks for a figure that criterion does not drive.
+    pub(crate) fn wants(&self, what: &str) -> bool {
+        let filter = std::env::args().skip(1).find(|it| !it.starts_with('-'));
+        filter.is_none_or(|filter| what.contains(&filter))
     }
 
     /// Measures a figure: `batch` takes so many samples, each on its own. Returns the median.
@@ -140,6 +151,30 @@ impl<'run> Figures<'run> {
         }));
     }
 
+    /// Adds how many times as long as ripgrep the tasks took, in the middle and at most.
+    pub(crate) fn add_ratios(&mut self, what: &str, tasks: &[Task]) {
+        let mut ratios: Vec<f64> = tasks.iter().map(Task::ratio).collect();
+        ratios.sort_by(f64::total_cmp);
+        let (Some(worst), Some(middle)) = (ratios.last(), ratios.get(ratios.len() / 2)) else {
+            return;
+        };
+        for (which, ratio, most) in [
+            ("median of the patterns", middle, 1.0),
+            ("worst pattern", worst, 2.0),
+        ] {
+            self.lines.push(Line::Quantity(Quantity {
+                what: format!("{what} beside `rg -j1`, {which}"),
+                value: format!("{ratio:.2} ×"),
+                goal: Some((format!("≤ {most} ×"), *ratio <= most)),
+            }));
+        }
+    }
+
+    /// Adds a table that stands behind the others.
+    pub(crate) fn add_table(&mut self, table: String) {
+        self.tables.push(table);
+    }
+
     /// Adds what one median is above another.
     pub(crate) fn add_difference(
         &mut self,
@@ -200,6 +235,10 @@ impl<'run> Figures<'run> {
                 row.verdict(),
             );
         }
+        for further in &self.tables {
+            table.push('\n');
+            table.push_str(further);
+        }
         table
     }
 }
@@ -224,7 +263,7 @@ impl Row {
 }
 
 /// Three digits and a unit.
-fn time(time: Duration) -> String {
+pub(crate) fn time(time: Duration) -> String {
     let nanoseconds = time.as_secs_f64() * 1e9;
     let (value, unit) = match nanoseconds {
         ..1e3 => (nanoseconds, "ns"),

@@ -3,16 +3,21 @@
 //!
 //! `make bench`
 
+mod beside;
 mod call;
 mod cancel;
 mod cold_start;
 mod confinement;
 mod delta;
 mod figures;
+mod files;
 mod house;
 mod machine;
+mod rivals;
+mod searching;
 mod sessions;
 mod trace;
+mod tree;
 
 use criterion::Criterion;
 use figures::Figures;
@@ -28,6 +33,8 @@ fn main() {
     confinement::measure(&mut figures);
     sessions::measure(&mut figures);
     trace::measure(&mut figures);
+    files::measure(&mut figures);
+    searching::measure(&mut figures);
     let table = figures.table();
     criterion.final_summary();
     println!("\n{before}\n\n{table}");

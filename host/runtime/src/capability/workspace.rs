@@ -43,6 +43,11 @@ pub trait Walk: Send {
 
     /// The next files with their contents, about `max_bytes` at a time; no files at the end.
     async fn next_files(&mut self, max_bytes: u32) -> Result<FileBatch, Failure>;
+
+    /// The same where they are ready and nobody needs to wait for them; none where they are not.
+    fn ready_files(&mut self) -> Option<Result<FileBatch, Failure>> {
+        None
+    }
 }
 
 /// A guest's handle of a walk.

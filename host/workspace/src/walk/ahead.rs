@@ -134,7 +134,23 @@ impl Walk {
     /// The walk hands over entries already, or the machine failed.
     pub fn next_files(&mut self, max_bytes: usize) -> Result<FileBatch, WorkspaceError> {
         let batch = max_bytes.clamp(SMALLEST_BATCH, MAX_READ as usize);
-        match self.receive(Form::Files { batch })? {
+        let portion = self.receive(Form::Files { batch })?;
+        self.contents(portion)
+    }
+
+    /// As [`Walk::next_files`] and without blocking: `None` where the next files are not ready, or the first were not asked for yet.
+    pub fn ready_files(&mut self) -> Option<Result<FileBatch, WorkspaceError>> {
+        let thread = self.thread.as_ref()?;
+        if !matches!(thread.form, Form::Files { .. }) {
+            return None;
+        }
+        let portion = thread.portions.try_recv().ok()?;
+        let portion = self.accept(Some(portion));
+        Some(portion.and_then(|portion| self.contents(portion)))
+    }
+
+    fn contents(&self, portion: Portion) -> Result<FileBatch, WorkspaceError> {
+        match portion {
             Portion::Files(batch) => Ok(batch),
             Portion::Entries(_) => Err(self.failed(Errno::INVAL)),
             Portion::End => Ok(FileBatch::default()),
@@ -154,17 +170,22 @@ impl Walk {
         if std::mem::discriminant(&thread.form) != std::mem::discriminant(&form) {
             return Err(self.failed(Errno::INVAL));
         }
-        match thread.portions.recv() {
-            Ok(Portion::End) => {
+        let portion = thread.portions.recv().ok();
+        self.accept(portion)
+    }
+
+    fn accept(&mut self, portion: Option<Portion>) -> Result<Portion, WorkspaceError> {
+        match portion {
+            Some(Portion::End) => {
                 self.end();
                 Ok(Portion::End)
             }
-            Ok(portion) => {
+            Some(portion) => {
                 self.plan.took(portion.bytes());
                 Ok(portion)
             }
             // It ended without the last word.
-            Err(_) => {
+            None => {
                 self.end();
                 Err(self.failed(Errno::IO))
             }
@@ -414,7 +435,7 @@ impl Filling {
             path,
             start,
             length,
-            total_size: file.size_after(length as u64),
+            total_size: file.size.max(length as u64),
             failure: None,
         });
     }

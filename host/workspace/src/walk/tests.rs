@@ -5,6 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::symlink;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
 use rustix::fs::{CWD, FileType, Mode, mknodat};
@@ -39,7 +40,9 @@ fn contents(workspace: &Workspace, options: WalkOptions, size: usize) -> Vec<(St
     let mut walk = workspace.walk(options).unwrap();
     let mut files = Vec::new();
     loop {
-        let FileBatch { data, files: batch } = walk.next_files(size).unwrap();
+        let ready = walk.ready_files();
+        let next = ready.unwrap_or_else(|| walk.next_files(size));
+        let FileBatch { data, files: batch } = next.unwrap();
         if batch.is_empty() {
             return files;
         }
@@ -50,6 +53,29 @@ fn contents(workspace: &Workspace, options: WalkOptions, size: usize) -> Vec<(St
             (slice.path, told)
         }));
     }
+}
+
+#[test]
+fn nothing_is_ready_before_it_was_asked_for_and_all_of_it_some_time_after() {
+    let fixture = Fixture::new();
+    for name in ["a", "b", "c"] {
+        fixture.write(name, &"x".repeat(4096));
+    }
+    let mut walk = fixture.workspace.walk(everything()).unwrap();
+    assert!(walk.ready_files().is_none());
+    let first = walk.next_files(4096).unwrap();
+    let limit = Instant::now() + Duration::from_secs(60);
+    let mut ready = || loop {
+        if let Some(batch) = walk.ready_files() {
+            return batch.unwrap().files.remove(0).path;
+        }
+        assert!(Instant::now() < limit, "nothing is ready");
+        std::thread::yield_now();
+    };
+    assert_eq!(
+        (first.files[0].path.as_str(), ready(), ready()),
+        ("a", "b".into(), "c".into())
+    );
 }
 
 #[test]

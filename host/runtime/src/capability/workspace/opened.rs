@@ -80,14 +80,8 @@ impl Workspace for OpenedWorkspace {
 
     async fn read_batch(&self, paths: &[String], max_bytes: u32) -> Result<FileBatch, Failure> {
         let paths = paths.to_owned();
-        self.read(move |root| {
-            let batch = root.read_batch(&paths, max_bytes);
-            Ok(FileBatch {
-                data: batch.data,
-                files: batch.files.into_iter().map(slice).collect(),
-            })
-        })
-        .await
+        self.read(move |root| Ok(file_batch(root.read_batch(&paths, max_bytes))))
+            .await
     }
 
     async fn open_walk(&self, options: WalkOptions) -> Result<Box<dyn Walk>, Failure> {
@@ -135,10 +129,12 @@ impl Walk for OpenedWalk {
         let batch = self
             .next(move |walk| walk.next_files(max_bytes as usize))
             .await?;
-        Ok(FileBatch {
-            data: batch.data,
-            files: batch.files.into_iter().map(slice).collect(),
-        })
+        Ok(file_batch(batch))
+    }
+
+    fn ready_files(&mut self) -> Option<Result<FileBatch, Failure>> {
+        let ready = self.0.as_mut()?.ready_files()?;
+        Some(ready.map(file_batch).map_err(Failure::from))
     }
 }
 
@@ -166,6 +162,13 @@ fn entry(entry: floe_workspace::Entry) -> Entry {
         path: entry.path,
         size: entry.size,
         modified_ms: Some(entry.modified_ms),
+    }
+}
+
+fn file_batch(batch: floe_workspace::FileBatch) -> FileBatch {
+    FileBatch {
+        data: batch.data,
+        files: batch.files.into_iter().map(slice).collect(),
     }
 }
 
