@@ -377,8 +377,9 @@ fn what_cannot_go_on_is_said_before_anything_is_written() {
     let other = tempfile::tempdir().unwrap();
     let elsewhere = ["--reject", "--workspace", other.path().to_str().unwrap()];
     resume(&place, &id, turns, &elsewhere).expect_usage(&["worked in", "Workspace"]);
-    let line = ["run", "-m", "x", "--reject"];
-    place.floe(&line).expect_usage(&["--resume"]);
+    place
+        .floe(&["run", "--reject"])
+        .expect_usage(&["--resume <ID>"]);
     assert_eq!(std::fs::read(place.trace()).unwrap(), before);
     // Somebody changed what the model was told.
     let changed = String::from_utf8(before)

@@ -128,7 +128,7 @@ fn action(action: &Action) -> String {
 }
 
 /// Text behind a bar on each line, so that nothing in it can pass for the question. Behind a colon a line goes on.
-fn quoted(text: &str, paint: Paint, columns: usize) -> String {
+pub(super) fn quoted(text: &str, paint: Paint, columns: usize) -> String {
     let mut quoted = String::new();
     for line in text.split('\n') {
         let line = visible(line, Keep::Nothing);
@@ -142,7 +142,7 @@ fn quoted(text: &str, paint: Paint, columns: usize) -> String {
 
 /// The parts of a line that fit beside an indentation, cut behind a space where there is one. Whatever is not ASCII counts as
 /// two columns, which is the most it takes.
-fn folded(line: &str, columns: usize, indentation: usize) -> Vec<&str> {
+pub(super) fn folded(line: &str, columns: usize, indentation: usize) -> Vec<&str> {
     /// Room enough to read, and too little to draw anything with.
     const LEAST: usize = 8;
     // The last column stays free: some terminals go on as soon as it is filled.
