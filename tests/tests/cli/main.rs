@@ -4,6 +4,7 @@
 //! of its own.
 
 mod approval;
+mod asking;
 mod background;
 mod bad_input;
 mod calls;
