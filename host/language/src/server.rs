@@ -1,6 +1,6 @@
 //! One server that runs: how it was greeted, what it can do, what it says of its own accord, and how it is let go.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -22,6 +22,9 @@ use crate::text::Text;
 
 /// How long it is waited for the words of a process that has closed its output.
 const LAST_WORDS: Duration = Duration::from_secs(1);
+
+/// Announcements of one server that are kept.
+const MOST_REGISTERED: usize = 256;
 
 /// One server that runs.
 pub(crate) struct Server {
@@ -45,8 +48,9 @@ pub(crate) struct Server {
 pub(crate) struct Heard {
     pub(crate) activity: Activity,
     pub(crate) diagnostics: Diagnostics,
-    /// What it has announced after it was greeted.
-    registered: Mutex<HashSet<String>>,
+    /// What it has announced after it was greeted: methods by the names of their announcements. One may be announced anew before the
+    /// earlier announcement is withdrawn.
+    registered: Mutex<HashMap<String, String>>,
     setting: ServerSetting,
     places: Arc<Places>,
     /// The folder that it was started for.
@@ -55,12 +59,6 @@ pub(crate) struct Heard {
 
 impl Receive for Heard {
     fn notified(&self, method: &str, params: &Value) {
-        if std::env::var("LSPDBG").is_ok() {
-            eprintln!(
-                "<- {method} {}",
-                params.to_string().chars().take(300).collect::<String>()
-            );
-        }
         match method {
             "$/progress" => self.activity.progress(params),
             "experimental/serverStatus" => self.activity.status(params),
@@ -75,12 +73,6 @@ impl Receive for Heard {
     }
 
     fn asked(&self, method: &str, params: &Value) -> Option<Value> {
-        if std::env::var("LSPDBG").is_ok() {
-            eprintln!(
-                "<? {method} {}",
-                params.to_string().chars().take(300).collect::<String>()
-            );
-        }
         match method {
             "workspace/configuration" => {
                 let items = params["items"].as_array()?.iter();
@@ -93,10 +85,11 @@ impl Receive for Heard {
             "client/registerCapability" => {
                 let mut registered = self.registered();
                 for registration in params["registrations"].as_array()? {
-                    if let Some(method) = registration["method"].as_str()
-                        && registered.len() < 256
+                    let (id, method) = (&registration["id"], &registration["method"]);
+                    if let (Some(id), Some(method)) = (id.as_str(), method.as_str())
+                        && registered.len() < MOST_REGISTERED
                     {
-                        registered.insert(method.to_owned());
+                        registered.insert(id.to_owned(), method.to_owned());
                     }
                 }
                 Some(Value::Null)
@@ -104,8 +97,8 @@ impl Receive for Heard {
             "client/unregisterCapability" => {
                 // The protocol has this misspelled name.
                 for registration in params["unregisterations"].as_array()? {
-                    if let Some(method) = registration["method"].as_str() {
-                        self.registered().remove(method);
+                    if let Some(id) = registration["id"].as_str() {
+                        self.registered().remove(id);
                     }
                 }
                 Some(Value::Null)
@@ -126,7 +119,7 @@ impl Receive for Heard {
 }
 
 impl Heard {
-    fn registered(&self) -> std::sync::MutexGuard<'_, HashSet<String>> {
+    fn registered(&self) -> std::sync::MutexGuard<'_, HashMap<String, String>> {
         self.registered
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
@@ -245,9 +238,6 @@ impl Server {
             }
         };
         server.capabilities = answer["capabilities"].take();
-        if std::env::var("LSPDBG").is_ok() {
-            eprintln!("caps {}", server.capabilities);
-        }
         for (method, params) in [
             ("initialized", json!({})),
             (
@@ -267,7 +257,8 @@ impl Server {
     pub(crate) fn offers(&self, kind: Kind) -> bool {
         let provider = &self.capabilities[kind.provider()];
         let is_static = !matches!(provider, Value::Null | Value::Bool(false));
-        is_static || self.heard.registered().contains(kind.method())
+        let registered = self.heard.registered();
+        is_static || registered.values().any(|method| method == kind.method())
     }
 
     /// Shows it the file at `path` as it is on disk, and what has changed beside it.
@@ -472,5 +463,39 @@ mod tests {
         assert_eq!(told(both), Ok(Encoding::Utf32));
         let other = json!({"capabilities": {"positionEncoding": "ebcdic"}});
         assert_eq!(told(other), Err("ebcdic".to_owned()));
+    }
+
+    #[test]
+    fn what_is_announced_anew_outlives_the_earlier_announcement() {
+        let folder = tempfile::tempdir().unwrap();
+        let workspace = floe_workspace::Workspace::open(folder.path()).unwrap();
+        let root = workspace.canonical_path().to_owned();
+        let heard = Heard {
+            activity: Activity::new(),
+            diagnostics: Diagnostics::new(),
+            registered: Mutex::default(),
+            setting: ServerSetting::default(),
+            places: Arc::new(Places::new(workspace, &root, None)),
+            project: ".".to_owned(),
+        };
+        let one = |id: &str| json!([{"id": id, "method": "textDocument/diagnostic"}]);
+        let announce = |id| {
+            heard.asked(
+                "client/registerCapability",
+                &json!({"registrations": one(id)}),
+            )
+        };
+        let withdraw = |id| {
+            heard.asked(
+                "client/unregisterCapability",
+                &json!({"unregisterations": one(id)}),
+            )
+        };
+        announce("1");
+        announce("2");
+        withdraw("1");
+        assert_eq!(heard.registered().len(), 1);
+        withdraw("2");
+        assert!(heard.registered().is_empty());
     }
 }
