@@ -38,6 +38,11 @@ pub(crate) fn in_mode(mode: Mode) -> CapabilitySet {
     }
 }
 
+/// Whether the HTTP of a call only reads: in plan mode, and where the call was decided as one that changes nothing.
+pub(crate) fn reads_only(mode: Mode, permission: Permission) -> bool {
+    mode == Mode::Plan || permission <= Permission::ReadOnly
+}
+
 /// What is left of `granted` in this mode and under this cap.
 pub(crate) fn effective(
     granted: CapabilitySet,
@@ -84,6 +89,15 @@ mod tests {
             assert!(within(pair[0]).is_subset(within(pair[1])), "{pair:?}");
         }
         assert_eq!(within(Permission::Dangerous), CapabilitySet::all());
+    }
+
+    #[test]
+    fn http_writes_in_build_mode_and_with_a_permission_to_write_only() {
+        for permission in Permission::ALL {
+            assert!(reads_only(Mode::Plan, permission));
+            let writes = permission >= Permission::Write;
+            assert_eq!(reads_only(Mode::Build, permission), !writes);
+        }
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //! granted here.
 
 use floe_environment::WideningRequest;
-use floe_network::HostGrants;
+use floe_network::{Gate, HostGrants, Standing};
 use floe_sandbox::{Network, Sandbox, Tier, Widening, WideningFault};
 
 /// Hosts of one request.
@@ -27,6 +27,46 @@ pub(crate) fn judge(
         hosts: further(asked, mode, granted, sandbox.settled_tier()?)?,
         ..widening
     })
+}
+
+/// The same for a tool that reaches hosts itself and runs no command.
+pub(crate) fn of_http(
+    request: &WideningRequest,
+    gate: &Gate,
+    reads_only: bool,
+) -> Result<Widening, WideningFault> {
+    let WideningRequest {
+        reason: _,
+        read,
+        write,
+        hosts,
+    } = request;
+    for (place, paths) in [("read", read), ("write", write)] {
+        if !paths.is_empty() {
+            return Err(WideningFault::Mistake {
+                place: place.into(),
+                reason: "this tool reaches hosts, and no paths beyond the Workspace".into(),
+            });
+        }
+    }
+    let mut widening = Widening::default();
+    for grant in parse(hosts)?.iter().flat_map(HostGrants::iter) {
+        let name = grant.to_string();
+        match gate.standing(grant, reads_only) {
+            Standing::Reached => {}
+            Standing::Blocked => return Err(never(&name, "is in network.blocked_domains")),
+            Standing::Inside => return Err(never(&name, "lies inside, where no widening leads")),
+            Standing::Beyond if widening.hosts.contains(&name) => {}
+            Standing::Beyond => widening.hosts.push(name),
+        }
+    }
+    Ok(widening)
+}
+
+fn never(host: &str, why: &str) -> WideningFault {
+    WideningFault::Forbidden(format!(
+        "The call asks to reach {host}, which {why}. Only the person's own configuration can change that."
+    ))
 }
 
 /// The hosts that are asked for, each for itself, so that a mistake has its place.
@@ -79,6 +119,8 @@ fn further(
 
 #[cfg(test)]
 mod tests {
+    use floe_network::{DomainList, GateOptions, Scope};
+
     use super::*;
 
     fn asked(hosts: &[&str]) -> Result<Vec<HostGrants>, WideningFault> {
@@ -136,6 +178,41 @@ mod tests {
             };
             assert_eq!(place, "hosts/1");
             assert!(!reason.ends_with('.'), "{reason}");
+        }
+    }
+
+    #[test]
+    fn a_tool_that_speaks_http_asks_for_hosts_that_it_does_not_reach_and_for_nothing_else() {
+        let gate = Gate::new(GateOptions {
+            scope: Scope {
+                blocked: DomainList::parse(&["bad.example"]).unwrap(),
+                ..Scope::default()
+            },
+            ..GateOptions::default()
+        });
+        let asked = |hosts: &[&str], read: &[&str]| {
+            let texts = |list: &[&str]| list.iter().map(|one| (*one).to_owned()).collect();
+            let request = WideningRequest {
+                reason: "because".into(),
+                read: texts(read),
+                hosts: texts(hosts),
+                ..WideningRequest::default()
+            };
+            [true, false].map(|reads_only| of_http(&request, &gate, reads_only))
+        };
+        let [reads, writes] = asked(&["a.example", "A.example:443", "b.example:8080"], &[]);
+        assert_eq!(reads.unwrap().hosts, ["b.example:8080"]);
+        assert_eq!(writes.unwrap().hosts, ["a.example:443", "b.example:8080"]);
+        for host in ["bad.example", "localhost:80"] {
+            for fault in asked(&[host], &[]) {
+                assert!(matches!(fault, Err(WideningFault::Forbidden(_))), "{host}");
+            }
+        }
+        for fault in asked(&["a.example"], &["/etc"]) {
+            let Err(WideningFault::Mistake { place, .. }) = fault else {
+                panic!("{fault:?}")
+            };
+            assert_eq!(place, "read");
         }
     }
 

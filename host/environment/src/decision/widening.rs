@@ -5,7 +5,7 @@ use std::sync::PoisonError;
 use std::time::Instant;
 
 use floe_protocol::{DecidedBy, Decision, DecisionKind, Reached, Scope};
-use floe_runtime::{Capability, CapabilitySet};
+use floe_runtime::Capability;
 use floe_sandbox::{GrantedPath, Widening};
 use serde_json::Value;
 
@@ -15,6 +15,7 @@ use crate::catalogue::Offer;
 use crate::door::{Decided, Passed};
 use crate::environment::Inner;
 use crate::gate::{Gate, Refusal, widening};
+use crate::options::Asker;
 
 /// What a call asks to reach, as far as its Session's policy does not give it anyway.
 pub(crate) struct Wanted {
@@ -48,17 +49,18 @@ impl Inner {
         &self,
         offer: &Offer,
         arguments: &Value,
-        capabilities: CapabilitySet,
+        asker: Asker,
     ) -> Result<Option<Wanted>, Refusal> {
-        // Of a tool without commands the argument is its own affair.
-        if !capabilities.contains(Capability::Commands) {
+        // Of a tool with neither of these the argument is its own affair.
+        let can_reach = [Capability::Commands, Capability::Http];
+        if !can_reach.iter().any(|one| asker.capabilities.contains(*one)) {
             return Ok(None);
         }
         let tool = offer.definition.name.as_str();
         let Some(request) = widening::request(tool, arguments)? else {
             return Ok(None);
         };
-        let all = self.options.hosts.widening(&request).await;
+        let all = self.options.hosts.widening(&request, asker).await;
         let all = all.map_err(|fault| widening::refusal(tool, fault))?;
         let granted = self.granted.lock().unwrap_or_else(PoisonError::into_inner);
         Ok((!all.is_empty()).then(|| Wanted {

@@ -23,6 +23,7 @@ impl HostsFactory for Widens {
     fn widening<'a>(
         &'a self,
         request: &'a WideningRequest,
+        _asker: Asker,
     ) -> BoxFuture<'a, Result<Widening, WideningFault>> {
         let answer = match &self.fault {
             Some(fault) => Err(fault.clone()),
