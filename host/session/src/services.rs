@@ -396,6 +396,36 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_child_that_comes_by_the_interface_for_children_finds_a_refusal() {
+        let folder = tempfile::tempdir().unwrap();
+        let hosts = services(folder.path()).hosts(&CallSite {
+            tool_call_id: "1".into(),
+            tool: "spawn_subagent".into(),
+            capabilities: [Capability::Subagents].into_iter().collect(),
+            mode: Mode::Build,
+            permission: floe_protocol::Permission::Execute,
+            workspace: WorkspaceMode::WorkspaceWrite,
+            widening: Widening::default(),
+            cancel: CancellationToken::new(),
+        });
+        let request = floe_runtime::capability::subagents::SubagentRequest {
+            prompt: "x".into(),
+            agent_id: None,
+            model: None,
+            description: None,
+        };
+        let refusals = [
+            hosts.subagents.start(request).await.err(),
+            hosts.subagents.attach("subagent-00000000").await.err(),
+        ];
+        for refusal in refusals {
+            let refusal = refusal.expect("refused");
+            assert_eq!(refusal.code, "denied");
+            assert!(refusal.message.contains("depth limit 1"));
+        }
+    }
+
+    #[tokio::test]
     async fn what_no_command_may_read_no_tool_reads_either() {
         let folder = tempfile::tempdir().unwrap();
         let reader = Arc::clone(&services(folder.path()).hosts.workspace);

@@ -364,8 +364,9 @@ impl Session {
     }
 
     fn record_decision(&self, waiting: &WaitingPlan, decision: Decision) {
-        let by = match self.identity.surface {
-            Surface::Library => DecidedBy::Callback,
+        let by = match (self.identity.source, self.identity.surface) {
+            (Some(Source::Subagent), _) => DecidedBy::Nobody,
+            (_, Surface::Library) => DecidedBy::Callback,
             _ => DecidedBy::Person,
         };
         self.environment

@@ -1,14 +1,16 @@
 //! `spawn_subagent`: a task for a child Session, whose model plays the part that a script has for it.
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use async_trait::async_trait;
 use floe_model::{Script, ScriptDriver};
 use floe_protocol::{
-    AgentId, Body, EventMsg, Home, Mode, ModelMsg, OmniMessage, Permission, SubagentState,
+    AgentId, AskedQuestion, Body, EventMsg, Home, Mode, ModelMsg, OmniMessage, Permission,
+    SubagentState,
 };
-use floe_session::{AgentDefinition, AgentSource, SessionOptions};
+use floe_session::{AgentDefinition, AgentSource, Clarifier, Reply, SessionOptions};
 use floe_trace::VerifyTarget;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -324,6 +326,49 @@ async fn a_task_id_continues_a_subagent_and_an_unknown_one_is_a_clear_error() {
     });
     let output = rig.call("spawn_subagent", arguments).await;
     assert!(output.failed().contains("leave agent_id or task_id out"));
+}
+
+/// Keeps what it is asked, and answers it.
+#[derive(Default)]
+struct Person(Mutex<Vec<AskedQuestion>>);
+
+#[async_trait]
+impl Clarifier for Person {
+    async fn clarify(&self, question: &AskedQuestion) -> Reply {
+        self.0.lock().unwrap().push(question.clone());
+        Reply::Answered {
+            text: Some("the blue one".into()),
+            selected: Vec::new(),
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_question_of_a_subagent_reaches_the_person_of_its_parent_at_once() {
+    let calls = json!([{"name": "ask_clarification", "arguments": {"question": "Which one?"}}]);
+    let person = Arc::new(Person::default());
+    let rig = changed(child(calls, json!(["the blue one"])), |options| {
+        options.clarifier = Some(Arc::clone(&person) as _);
+    });
+    let output = spawn(&rig, "ask").await;
+    assert_eq!(answer(&output), "done");
+    let asked = person.0.lock().unwrap();
+    assert_eq!(asked.len(), 1);
+    assert_eq!(asked[0].text, "Which one?");
+    assert_eq!(asked[0].header, Some(structured(&output, "task_id")));
+    // Where a surface has the parent's calls, this is the one that waits.
+    let own = rig
+        .messages()
+        .into_iter()
+        .find_map(|message| match message.body {
+            Body::ModelMsg(ModelMsg::ToolCall { tool_call_id, .. })
+                if message.origin.is_empty() =>
+            {
+                Some(tool_call_id)
+            }
+            _ => None,
+        });
+    assert_eq!(Some(asked[0].tool_call_id.clone()), own);
 }
 
 #[tokio::test]

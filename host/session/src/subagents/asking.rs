@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use floe_environment::{Answer, Approver, Parent, Question};
-use floe_protocol::{AskedQuestion, DecidedBy, SessionId};
+use floe_protocol::{AskedQuestion, DecidedBy, SessionId, subagent_name};
 use tokio::sync::watch;
 
 use super::child::Progress;
@@ -72,12 +72,15 @@ pub(crate) struct ClarifiesByParent {
     pub(crate) child: SessionId,
     pub(crate) questions: Arc<Questions>,
     pub(crate) works_for: WorksFor,
+    /// They wait under one call's id, which has one question at a time.
+    pub(crate) one_at_a_time: tokio::sync::Mutex<()>,
 }
 
 #[async_trait]
 impl Clarifier for ClarifiesByParent {
     async fn clarify(&self, question: &AskedQuestion) -> Reply {
-        let by = format!("subagent {}", self.child);
+        let _turn = self.one_at_a_time.lock().await;
+        let by = subagent_name(self.child.as_str());
         let header = match &question.header {
             Some(header) => format!("{by}: {header}"),
             None => by,

@@ -206,6 +206,14 @@ impl Child {
         }
     }
 
+    /// Ties the task that was taken on to `cancel`. One that is ending meanwhile breaks off at once.
+    pub(super) fn tie(&self, cancel: &CancellationToken) {
+        *self.task.lock().unwrap_or_else(PoisonError::into_inner) = cancel.clone();
+        if self.progress.borrow().over {
+            cancel.cancel();
+        }
+    }
+
     /// Breaks off the task under way.
     pub(super) fn interrupt(&self) {
         self.task

@@ -109,6 +109,7 @@ impl Children {
                 child: id.clone(),
                 questions: Arc::clone(&self.questions),
                 works_for: works_for.clone(),
+                one_at_a_time: tokio::sync::Mutex::default(),
             }) as _
         });
         let agent = options.agent.clone();
@@ -150,7 +151,7 @@ impl Children {
         own.set_mode(call.mode);
         own.set_max_permission(cap.map(|_| call.permission));
         let cancel = self.over.child_token();
-        *child.task.lock().unwrap_or_else(PoisonError::into_inner) = cancel.clone();
+        child.tie(&cancel);
         self.used(child);
         let child = Arc::clone(child);
         let work = async move { child.work(prompt, cancel).await };
