@@ -81,6 +81,17 @@ fn unreadable(file: &Path, fault: &str) -> String {
     format!("{}: {fault}", file.display())
 }
 
+/// The conversation that these records leave.
+#[cfg(test)]
+pub(crate) fn conversation(records: Vec<OmniMessage>) -> Conversation {
+    let mut replay = Replay::default();
+    for record in records {
+        replay.message(record);
+    }
+    replay.settle();
+    replay.conversation
+}
+
 /// The state between two records.
 #[derive(Default)]
 struct Replay {
@@ -227,16 +238,22 @@ impl Replay {
         self.input = input;
     }
 
+    /// The last record was read: what was on the way goes with the next input.
+    fn settle(&mut self) {
+        self.broke_off();
+        self.turn_aborted();
+        self.answer_calls();
+        self.conversation
+            .carry_over(std::mem::take(&mut self.input));
+    }
+
     fn end(mut self, session: SessionId, agent: AgentId) -> Result<Earlier, SessionError> {
         let Some(meta) = self.meta.take() else {
             return Err(SessionError::Resume(format!(
                 "the Trace of {session} does not say what the Session was"
             )));
         };
-        self.broke_off();
-        self.turn_aborted();
-        self.answer_calls();
-        self.conversation.carry_over(self.input);
+        self.settle();
         if meta.model_id.is_none() || meta.source.is_some() {
             return Err(SessionError::Resume(format!(
                 "{session} was no conversation with a person"

@@ -3,6 +3,7 @@
 mod background;
 mod interrupts;
 mod ordering;
+mod resuming;
 mod retries;
 mod stage;
 mod stops;

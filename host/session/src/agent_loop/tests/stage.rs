@@ -386,6 +386,19 @@ impl Stage {
             .await
     }
 
+    /// What the model would be told next: as the loop knows it, and as the Trace says it.
+    pub(super) async fn known_and_replayed(&self) -> (Vec<ModelMsg>, Vec<ModelMsg>) {
+        let next = |conversation: &mut Conversation| {
+            let input = conversation.take_input(vec![]);
+            let all = conversation.with(&input);
+            conversation.carry_over(input);
+            all
+        };
+        let known = next(&mut *self.conversation.lock().await);
+        let replayed = next(&mut crate::resume::conversation(self.trace()));
+        (known, replayed)
+    }
+
     /// What the observer saw.
     pub(super) fn stream(&self) -> Vec<OmniMessage> {
         self.observer.0.lock().unwrap().clone()
