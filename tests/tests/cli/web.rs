@@ -61,7 +61,8 @@ fn a_page_is_read_from_a_host_that_is_allowed_for_one_run() {
             .ends_with("\n\n# Hello\n\nfrom [here](http://site.test/x)\n"),
         "{ended:?}"
     );
-    let ended = place.floe(&["call", "web_fetch", r#"{"url": "http://site.test/"}"#]);
+    let unnamed = json!({"url": format!("http://{}/", site.address)}).to_string();
+    let ended = place.floe(&["call", "web_fetch", &unnamed]);
     assert!(
         ended.expect(1).stdout.contains("URL rejected: "),
         "{ended:?}"
