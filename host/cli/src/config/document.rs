@@ -90,6 +90,10 @@ impl Document<'_> {
             // A value where a mapping belongs, or the other way round, is a fault of type; it has its own message.
             return;
         };
+        if known.is_empty() && !path.is_empty() {
+            // Its keys are names that the person chooses.
+            return;
+        }
         for (key, child) in keys {
             if faults.len() == MOST_FAULTS {
                 return;

@@ -3,6 +3,7 @@
 use std::io::{ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
 
+use floe_language::ServerSettings;
 use floe_protocol::{AgentId, Home};
 
 use super::agent::AGENT_HELP;
@@ -189,6 +190,20 @@ fn user(document: &Document<'_>) -> Result<Config, ConfigFaults> {
             "Write 1 or more seconds.",
         ));
     }
+    for (name, secret) in &config.secrets {
+        if let Some(reason) = secret.fault(name) {
+            let remedy = "Write NAME: {env: VARIABLE, hosts: [HOST]}, or file: instead of env:.";
+            faults.push(document.fault(&["secrets", name], reason, remedy));
+        }
+    }
+    if let Err(reason) = config.web_search.engine() {
+        let remedy = "Write an address such as http://127.0.0.1:8888/search?q={query}&format=json.";
+        faults.push(document.fault(&["web_search", "url"], reason, remedy));
+    }
+    if let Err((name, reason)) = ServerSettings::with(&config.language_servers) {
+        let remedy = "Write NAME: {command: [PROGRAM, ARGUMENT], languages: {LANGUAGE: [ENDING]}}.";
+        faults.push(document.fault(&["language_servers", &name], reason, remedy));
+    }
     if faults.is_empty() {
         Ok(config)
     } else {
@@ -315,6 +330,33 @@ mod tests {
             faults.iter().map(|fault| fault.line).collect::<Vec<_>>(),
             [Some(1), Some(3)]
         );
+    }
+
+    #[test]
+    fn a_secret_has_a_name_one_source_and_hosts_that_it_is_for() {
+        let (_folder, home) = home();
+        for (secret, reason) in [
+            ("KEY: {env: A}", "names no `hosts`"),
+            ("KEY: {hosts: [a.example]}", "from one of them"),
+            (
+                "KEY: {env: A, file: /a, hosts: [a.example]}",
+                "from one of them",
+            ),
+            ("KEY: {env: A, hosts: ['*']}", "cannot be for every host"),
+            ("'a b': {env: A, hosts: [a.example]}", "not of letters"),
+            ("KEY: {env: A, hosts: ['a b']}", "is not understood"),
+            ("KEY: {environment: A, hosts: [a.example]}", "unknown field"),
+        ] {
+            std::fs::write(home.config(), format!("secrets:\n  {secret}\n")).unwrap();
+            let message = load(&home, None).unwrap_err().to_string();
+            assert!(message.contains(reason), "{secret}: {message}");
+        }
+        std::fs::write(
+            home.config(),
+            "secrets:\n  A: {env: A, hosts: [a.example]}\n  B: {file: /b, hosts: ['*.b.example']}\n",
+        )
+        .unwrap();
+        assert_eq!(load(&home, None).unwrap().secrets.len(), 2);
     }
 
     #[test]

@@ -9,12 +9,18 @@ mod fault;
 mod load;
 mod locate;
 mod narrow;
+mod network;
 #[cfg(test)]
 mod never_wider;
+mod web_search;
 
+use std::collections::BTreeMap;
 use std::fmt;
+use std::marker::PhantomData;
 use std::path::PathBuf;
+use std::str::FromStr;
 
+use floe_language::ServerEntry;
 use floe_network::HostGrant;
 use floe_protocol::{ApprovalMode, Permission};
 use floe_sandbox::{HardLinks, Limits, MinimumTier, Network, Policy, Search, WorkspaceMode};
@@ -26,6 +32,8 @@ use crate::arguments::ToolsetName;
 pub(crate) use agent::AgentConfig;
 pub(crate) use fault::{ConfigFault, ConfigFaults};
 pub(crate) use load::{check, load, load_agent};
+pub(crate) use network::{Secrets, ToolNetwork, host_secrets};
+pub(crate) use web_search::WebSearch;
 
 /// The commented configuration with every key at its default.
 pub(crate) const REFERENCE: &str = include_str!("reference.yaml");
@@ -48,6 +56,14 @@ pub(crate) struct Config {
     pub(crate) approvals: Approvals,
     /// How native commands are confined.
     pub(crate) shell: Shell,
+    /// What tools reach over HTTP.
+    pub(crate) network: ToolNetwork,
+    /// What tools use over HTTP without having it, by name. Only the person's own file may say so.
+    pub(crate) secrets: Secrets,
+    /// The search engine that tools ask. Only the person's own file may say so.
+    pub(crate) web_search: WebSearch,
+    /// What is different from the language servers that are known, by their names.
+    pub(crate) language_servers: BTreeMap<String, ServerEntry>,
     /// How models that speak Chat Completions are reached.
     pub(crate) openai: OpenAi,
 }
@@ -62,6 +78,10 @@ impl Default for Config {
             surfaces: Surfaces::default(),
             approvals: Approvals::default(),
             shell: Shell::default(),
+            network: ToolNetwork::default(),
+            secrets: Secrets::default(),
+            web_search: WebSearch::default(),
+            language_servers: BTreeMap::new(),
             openai: OpenAi::default(),
         }
     }
@@ -106,7 +126,7 @@ pub(crate) struct Shell {
     /// What commands may reach over the network.
     pub(crate) network: Network,
     /// The hosts that commands may reach where `network` is `proxy`.
-    #[serde(deserialize_with = "hosts")]
+    #[serde(deserialize_with = "entries::<_, HostGrant>")]
     pub(crate) allow_hosts: Vec<String>,
     /// Variables of the login environment that commands get; `*` at the end stands for the rest of a name.
     pub(crate) env_allow: Vec<String>,
@@ -155,11 +175,14 @@ impl Default for Shell {
     }
 }
 
-/// A list of hosts, each of which can be understood. Looked at where it is read, so that a fault names the key.
-fn hosts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
-    struct Hosts;
+/// A list of texts, each of which can be understood as a `T`. Looked at where it is read, so that a fault names the key.
+fn entries<'de, D: Deserializer<'de>, T>(deserializer: D) -> Result<Vec<String>, D::Error>
+where
+    T: FromStr<Err: fmt::Display>,
+{
+    struct Entries<T>(PhantomData<T>);
 
-    impl<'de> Visitor<'de> for Hosts {
+    impl<'de, T: FromStr<Err: fmt::Display>> Visitor<'de> for Entries<T> {
         type Value = Vec<String>;
 
         fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -169,14 +192,14 @@ fn hosts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::E
         fn visit_seq<A: SeqAccess<'de>>(self, mut entries: A) -> Result<Vec<String>, A::Error> {
             let mut hosts = Vec::new();
             while let Some(host) = entries.next_element::<String>()? {
-                host.parse::<HostGrant>().map_err(A::Error::custom)?;
+                host.parse::<T>().map_err(A::Error::custom)?;
                 hosts.push(host);
             }
             Ok(hosts)
         }
     }
 
-    deserializer.deserialize_seq(Hosts)
+    deserializer.deserialize_seq(Entries::<T>(PhantomData))
 }
 
 impl Shell {

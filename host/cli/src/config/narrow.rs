@@ -1,7 +1,8 @@
 //! Applies a Workspace's own configuration, which may only narrow: whoever can write into a project must not be able to
 //! give its tools more than the person gave them. A key that would widen is a fault and nothing of the file applies.
 
-use floe_network::HostGrants;
+use floe_language::ServerSettings;
+use floe_network::{DomainList, HostGrants};
 use floe_protocol::ApprovalMode;
 use floe_sandbox::{HardLinks, WorkspaceMode};
 use serde_yaml::Value;
@@ -96,15 +97,7 @@ fn apply(key: &str, said: &Config, into: &mut Config) -> Result<(), String> {
             let reason = "commands reach less by your file.".into();
             take(&mut into.shell.network, said.shell.network, allowed, reason)
         }
-        "shell.allow_hosts" => {
-            let own = HostGrants::parse(&into.shell.allow_hosts).unwrap_or_default();
-            let said =
-                HostGrants::parse(&said.shell.allow_hosts).map_err(|error| error.to_string())?;
-            // What a project wants beyond that it does not get; a command that tries is told so.
-            let both = own.intersect(&said);
-            into.shell.allow_hosts = both.iter().map(ToString::to_string).collect();
-            Ok(())
-        }
+        "shell.allow_hosts" => shared_hosts(&mut into.shell.allow_hosts, &said.shell.allow_hosts),
         "shell.env_allow" => {
             let new = &said.shell.env_allow;
             let further: Vec<&str> = new
@@ -169,8 +162,74 @@ fn apply(key: &str, said: &Config, into: &mut Config) -> Result<(), String> {
             let reason = format!("{new} is less than your {old}.");
             take(&mut into.shell.limits.free_mb, new, new >= old, reason)
         }
-        _ => Err("it is not a project's to set.".into()),
+        "network.allowed_domains" => shared_domains(
+            &mut into.network.allowed_domains,
+            &said.network.allowed_domains,
+        ),
+        "network.write_domains" => {
+            shared_domains(&mut into.network.write_domains, &said.network.write_domains)
+        }
+        "network.blocked_domains" => {
+            into.network
+                .blocked_domains
+                .extend(said.network.blocked_domains.iter().cloned());
+            Ok(())
+        }
+        "network.ports" => {
+            let both = said.network.ports.iter().copied();
+            let both = both.filter(|port| into.network.ports.contains(port));
+            into.network.ports = both.collect();
+            Ok(())
+        }
+        "network.hosts" => shared_hosts(&mut into.network.hosts, &said.network.hosts),
+        key => match switch_of_server(key) {
+            Some(name) => {
+                let entry = said.language_servers.get(name);
+                let is_off = entry.is_some_and(|entry| entry.enabled == Some(false));
+                if !is_off {
+                    return Err("a project can only switch servers off.".into());
+                }
+                // One that nobody knows needs no switch.
+                let known = ServerSettings::with(&into.language_servers).unwrap_or_default();
+                if known.0.contains_key(name) {
+                    let entry = into.language_servers.entry(name.to_owned());
+                    entry.or_default().enabled = Some(false);
+                }
+                Ok(())
+            }
+            None => Err("it is not a project's to set.".into()),
+        },
     }
+}
+
+/// The language server that a key switches on or off.
+fn switch_of_server(key: &str) -> Option<&str> {
+    key.strip_prefix("language_servers.")?
+        .strip_suffix(".enabled")
+}
+
+/// What both grant. What a project wants beyond that it does not get; whoever tries is told so.
+fn shared_hosts(place: &mut Vec<String>, said: &[String]) -> Result<(), String> {
+    let own = HostGrants::parse(place).unwrap_or_default();
+    let said = HostGrants::parse(said).map_err(|error| error.to_string())?;
+    *place = own
+        .intersect(&said)
+        .iter()
+        .map(ToString::to_string)
+        .collect();
+    Ok(())
+}
+
+/// The same for hosts by name.
+fn shared_domains(place: &mut Vec<String>, said: &[String]) -> Result<(), String> {
+    let own = DomainList::parse(place).unwrap_or_default();
+    let said = DomainList::parse(said).map_err(|error| error.to_string())?;
+    *place = own
+        .intersect(&said)
+        .iter()
+        .map(ToString::to_string)
+        .collect();
+    Ok(())
 }
 
 fn take<T>(place: &mut T, value: T, allowed: bool, reason: String) -> Result<(), String> {
@@ -316,6 +375,34 @@ mod tests {
     }
 
     #[test]
+    fn of_what_tools_reach_a_project_keeps_what_both_allow_and_blocks_more() {
+        let text = "network:\n  allowed_domains: [example.org, '*.example.com']\n  write_domains: [example.org]\n  \
+                    blocked_domains: [bad.example.org]\n  ports: [443, 8080]\n  hosts: ['a.example=127.0.0.1']\n";
+        let narrowed = project(text).unwrap().network;
+        assert_eq!(narrowed.allowed_domains, ["example.org", "*.example.com"]);
+        assert!(narrowed.write_domains.is_empty() && narrowed.hosts.is_empty());
+        assert_eq!(narrowed.blocked_domains, ["bad.example.org"]);
+        assert_eq!(narrowed.ports, [443]);
+    }
+
+    #[test]
+    fn a_list_of_hosts_that_cannot_be_understood_refuses_the_file_and_never_means_all() {
+        for list in [
+            "allowed_domains: ['https://a.example/']",
+            "blocked_domains: ['a b']",
+            "hosts: ['*']",
+        ] {
+            assert!(project(&format!("network:\n  {list}\n")).is_err(), "{list}");
+        }
+    }
+
+    #[test]
+    fn a_project_sets_no_secret() {
+        let fault = project("secrets:\n  KEY: {env: PATH, hosts: [a.example]}\n").unwrap_err();
+        assert!(fault.contains("it is not a project's to set"), "{fault}");
+    }
+
+    #[test]
     fn a_looser_approval_than_the_persons_is_refused() {
         let strict = Config {
             approve: ApprovalMode::AlwaysAsk,
@@ -327,6 +414,25 @@ mod tests {
             help: REFERENCE_HELP,
         };
         assert!(narrow(&strict, &document).is_err());
+    }
+
+    #[test]
+    fn a_project_may_switch_language_servers_off_and_do_nothing_else_with_them() {
+        let config =
+            project("language_servers: {gopls: {enabled: false}, no.such: {enabled: false}}");
+        let servers = config.unwrap().language_servers;
+        assert_eq!(servers.len(), 1);
+        assert_eq!(servers["gopls"].enabled, Some(false));
+        for widens in [
+            "gopls: {enabled: true}",
+            "gopls: {command: [./evil]}",
+            "evil: {command: [evil], languages: {go: [go]}}",
+            "pyright: {settings: {python.pythonPath: ./evil}}",
+            "clangd: {idle_s: 9}",
+        ] {
+            let fault = project(&format!("language_servers: {{{widens}}}")).unwrap_err();
+            assert!(fault.contains("widens: "), "{fault}");
+        }
     }
 
     #[test]
@@ -345,8 +451,9 @@ mod tests {
                 .take_while(|line| line.trim_start().starts_with('#'))
                 .copied()
                 .collect();
-            let is_openai = key[0] == "openai";
-            let says_no = comment.contains("[project: no]") || is_openai;
+            // Of these the comment above the whole says it.
+            let is_of_no_project = ["openai", "web_search"].contains(&key[0]);
+            let says_no = comment.contains("[project: no]") || is_of_no_project;
             assert_eq!(refused, says_no, "{key:?}: {comment}");
         }
     }

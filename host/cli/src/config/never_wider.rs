@@ -5,15 +5,18 @@
 //! Environment. What "nothing more" means is the order below. It takes every struct apart without `..`, so that a field that
 //! comes to exist does not compile until somebody has said here which of its values gives less.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use floe_environment::{
-    Answer, Approver, CallSite, Environment, EnvironmentOptions, HostsFactory, MessageSink, Origin,
-    Question, RegisteredTool, Registry, Rule, Rules, Selection, ToolBody, Toolset, WideningRequest,
+    Answer, Approver, Asker, CallSite, Environment, EnvironmentOptions, HostsFactory, MessageSink,
+    Origin, Question, RegisteredTool, Registry, Rule, Rules, Selection, ToolBody, Toolset,
+    WideningRequest,
 };
-use floe_network::HostGrants;
+use floe_language::{ServerEntry, ServerSetting, ServerSettings};
+use floe_network::{HostGrants, Scope};
 use floe_protocol::{
     ApprovalMode, Home, OmniMessage, Permission, ToolCall, ToolDefinition, Truncation,
 };
@@ -28,7 +31,7 @@ use proptest::prelude::*;
 use tokio_util::sync::CancellationToken;
 
 use super::load::{PROJECT_FILE, load};
-use super::{Approvals, Config, OpenAi, Shell, Surfaces};
+use super::{Approvals, Config, OpenAi, Shell, Surfaces, ToolNetwork};
 
 /// A claim that something gives no more than something else, with the words for where it does not hold.
 type Order = Result<(), String>;
@@ -144,6 +147,10 @@ fn config_order(less: &Config, more: &Config) -> Order {
         surfaces: Surfaces { run, call, mcp },
         approvals: Approvals { timeout_s },
         shell,
+        network,
+        secrets,
+        web_search,
+        language_servers,
         openai,
     } = less;
     holds(*model == more.model, "model")?;
@@ -166,6 +173,8 @@ fn config_order(less: &Config, more: &Config) -> Order {
         "approvals.timeout_s",
     )?;
     shell_order(shell, &more.shell)?;
+    scope_order(network, &more.network)?;
+    holds(*secrets == more.secrets, "secrets")?;
     let OpenAi {
         base_url,
         api_key_env,
@@ -173,6 +182,8 @@ fn config_order(less: &Config, more: &Config) -> Order {
         context_window,
         vision,
     } = openai;
+    holds(*web_search == more.web_search, "web_search")?;
+    servers_order(language_servers, &more.language_servers)?;
     let theirs = &more.openai;
     holds(*base_url == theirs.base_url, "openai.base_url")?;
     holds(*api_key_env == theirs.api_key_env, "openai.api_key_env")?;
@@ -185,6 +196,54 @@ fn config_order(less: &Config, more: &Config) -> Order {
         "openai.context_window",
     )?;
     holds(*vision == theirs.vision, "openai.vision")
+}
+
+/// What tools reach over HTTP, once as texts and once as the gate understands them.
+fn scope_order(less: &ToolNetwork, more: &ToolNetwork) -> Order {
+    let ToolNetwork {
+        allowed_domains: _,
+        write_domains: _,
+        blocked_domains: _,
+        ports: _,
+        hosts,
+    } = less;
+    let Scope {
+        allowed,
+        write,
+        blocked,
+        ports,
+    } = less.scope().expect("lists that were read");
+    let theirs = more.scope().expect("lists that were read");
+    holds(theirs.allowed.covers(&allowed), "network.allowed_domains")?;
+    holds(theirs.write.covers(&write), "network.write_domains")?;
+    holds(blocked.covers(&theirs.blocked), "network.blocked_domains")?;
+    let within = ports.iter().all(|port| theirs.ports.contains(port));
+    holds(within, "network.ports")?;
+    let grants = |hosts: &[String]| HostGrants::parse(hosts).expect("hosts that were read");
+    holds(grants(&more.hosts).covers(&grants(hosts)), "network.hosts")
+}
+
+/// The same servers, some of which may be off.
+fn servers_order(
+    less: &BTreeMap<String, ServerEntry>,
+    more: &BTreeMap<String, ServerEntry>,
+) -> Order {
+    let servers = |entries| {
+        ServerSettings::with(entries)
+            .expect("servers that were read")
+            .0
+    };
+    let (less, more) = (servers(less), servers(more));
+    let narrower = less.iter().all(|(name, server)| {
+        more.get(name).is_some_and(|theirs| {
+            let as_theirs = ServerSetting {
+                enabled: theirs.enabled,
+                ..server.clone()
+            };
+            as_theirs == *theirs && (!server.enabled || theirs.enabled)
+        })
+    });
+    holds(narrower && less.len() == more.len(), "language_servers")
 }
 
 fn shell_order(less: &Shell, more: &Shell) -> Order {
@@ -269,6 +328,54 @@ fn keys() -> Vec<(&'static str, &'static [&'static str])> {
         ("shell.limits.free_mb", &["0", "512", "99999"]),
         ("shell.min_tier", &["native", "landlock"]),
         ("shell.unsafe_no_sandbox", &["true", "false"]),
+        (
+            "network.allowed_domains",
+            &[
+                "['*']",
+                "[]",
+                "[example.org, 'b.example']",
+                "['*.example.org']",
+                "[www.example.org]",
+                "['1.1.1.1']",
+            ],
+        ),
+        (
+            "network.write_domains",
+            &["[]", "['*']", "[api.example.org]", "[example.org]"],
+        ),
+        (
+            "network.blocked_domains",
+            &["[]", "[bad.example]", "['*.example.org', bad.example]"],
+        ),
+        ("network.ports", &["[]", "[443]", "[80, 443, 8080]", "[22]"]),
+        (
+            "network.hosts",
+            &[
+                "[]",
+                "['local.example:80=127.0.0.1:8080']",
+                "['local.example:80']",
+                "['*.example.org']",
+            ],
+        ),
+        (
+            "secrets.KEY",
+            &[
+                "{env: PATH, hosts: [a.example]}",
+                "{env: HOME, hosts: [b.example]}",
+            ],
+        ),
+        ("language_servers.gopls.enabled", &["true", "false"]),
+        (
+            "language_servers.gopls.command",
+            &["[gopls]", "[/opt/gopls, serve]"],
+        ),
+        (
+            "web_search.url",
+            &[
+                "'http://127.0.0.1:8888/?q={query}'",
+                "'https://s.example/?q={query}'",
+            ],
+        ),
         (
             "openai.base_url",
             &["https://a.example/v1", "http://b.example/v1"],
@@ -366,6 +473,7 @@ impl HostsFactory for Generous {
     fn widening<'a>(
         &'a self,
         request: &'a WideningRequest,
+        _asker: Asker,
     ) -> BoxFuture<'a, Result<Widening, WideningFault>> {
         let asked = [&request.read, &request.write, &request.hosts];
         Box::pin(std::future::ready(Ok(Widening {
@@ -536,8 +644,49 @@ fn every_key_of_the_reference_is_drawn_from() {
     let mut there = Vec::new();
     leaves(&reference, "", &mut there);
     let drawn: Vec<&str> = keys().into_iter().map(|(key, _)| key).collect();
-    for key in there.iter().filter(|key| !key.starts_with("openai.")) {
-        assert!(drawn.contains(&key.as_str()), "{key} is not drawn from");
+    let is_alike = |key: &&String| key.starts_with("openai.") || key.starts_with("web_search.");
+    for key in there.iter().filter(|key| !is_alike(key)) {
+        // Of a key whose own keys are names that the person chooses, one of these.
+        let below = format!("{key}.");
+        let is_drawn = |drawn: &&str| *drawn == key || drawn.starts_with(&below);
+        assert!(drawn.iter().any(is_drawn), "{key} is not drawn from");
+    }
+}
+
+#[test]
+fn the_order_of_what_tools_reach_finds_what_gives_more() {
+    let more = ToolNetwork {
+        allowed_domains: vec!["example.org".into()],
+        write_domains: vec!["api.example.org".into()],
+        blocked_domains: vec!["bad.example.org".into()],
+        ports: vec![443],
+        hosts: Vec::new(),
+    };
+    assert!(scope_order(&more, &more).is_ok());
+    let texts = |entries: &[&str]| entries.iter().map(|one| (*one).to_owned()).collect();
+    for wider in [
+        ToolNetwork {
+            allowed_domains: texts(&["*"]),
+            ..more.clone()
+        },
+        ToolNetwork {
+            write_domains: texts(&["example.org"]),
+            ..more.clone()
+        },
+        ToolNetwork {
+            blocked_domains: texts(&["*.bad.example.org"]),
+            ..more.clone()
+        },
+        ToolNetwork {
+            ports: vec![443, 80],
+            ..more.clone()
+        },
+        ToolNetwork {
+            hosts: texts(&["a.example=127.0.0.1"]),
+            ..more.clone()
+        },
+    ] {
+        assert!(scope_order(&wider, &more).is_err(), "{wider:?}");
     }
 }
 
