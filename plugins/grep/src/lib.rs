@@ -27,6 +27,8 @@ const BYTES_MOST: u64 = 64 * 1024 * 1024 * 1024;
 /// Compiling a pattern takes memory, for some several thousand times its length.
 const PATTERN_BYTES: usize = 4 * 1024;
 const FIXED_BYTES: usize = 32 * 1024;
+/// So much of a text is looked for in the host; what holds the whole holds this.
+const SIEVE_BYTES: usize = 256;
 /// What the regex library says of a pattern repeats it; so much of that is shown.
 const EXPLANATION_BYTES: usize = 1000;
 /// A search ends by itself when so much of the time that it has is over, with what it has found.
@@ -193,7 +195,8 @@ fn used_up(at_first: Option<Duration>, now: Option<Duration>) -> Option<u64> {
 
 fn options(arguments: &Arguments, syntax: Syntax) -> WalkOptions {
     let containing = if syntax.fixed_strings && !syntax.case_insensitive {
-        vec![arguments.pattern.as_bytes().to_vec()]
+        let pattern = arguments.pattern.as_bytes();
+        vec![pattern[..pattern.len().min(SIEVE_BYTES)].to_vec()]
     } else if syntax.fixed_strings {
         Vec::new()
     } else {

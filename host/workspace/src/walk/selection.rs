@@ -8,6 +8,10 @@ use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use super::WalkOptions;
 use crate::WorkspaceError;
 
+/// Bytes of all globs, and of all literals: compiling takes a multiple in time and memory, and a walk's options may be anyone's.
+const MOST_GLOBS: usize = 64 * 1024;
+const MOST_LITERALS: usize = 16 * 1024;
+
 /// The compiled globs and literals of a walk.
 #[derive(Clone, Debug)]
 pub(super) struct Selection {
@@ -18,6 +22,14 @@ pub(super) struct Selection {
 
 impl Selection {
     pub(super) fn new(options: &WalkOptions) -> Result<Selection, WorkspaceError> {
+        let globs = options
+            .include
+            .iter()
+            .chain(&options.exclude)
+            .map(String::len);
+        bounded("globs", globs.sum(), MOST_GLOBS)?;
+        let literals = options.containing.iter().map(Vec::len);
+        bounded("containing", literals.sum(), MOST_LITERALS)?;
         let include = match options.include.as_slice() {
             [] => None,
             globs => Some(compile(globs)?),
@@ -50,6 +62,16 @@ impl Selection {
             .as_ref()
             .is_none_or(|literals| literals.is_match(contents))
     }
+}
+
+fn bounded(what: &str, bytes: usize, most: usize) -> Result<(), WorkspaceError> {
+    if bytes <= most {
+        return Ok(());
+    }
+    Err(WorkspaceError::Glob {
+        glob: what.to_owned(),
+        reason: format!("{bytes} bytes, and at most {most} are taken"),
+    })
 }
 
 fn compile(globs: &[String]) -> Result<GlobSet, WorkspaceError> {

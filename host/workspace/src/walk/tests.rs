@@ -471,3 +471,27 @@ fn ignore_files_rule_together_only_so_much_and_never_by_half_a_line() {
     fixture.write(".gitignore", "*.o\n");
     assert_eq!(below("a"), ["a/.gitignore"]);
 }
+
+#[test]
+fn globs_and_literals_that_would_cost_too_much_to_compile_are_refused() {
+    let fixture = Fixture::new();
+    fixture.write("a", "x");
+    let most = |include: Vec<String>, containing: Vec<Vec<u8>>| WalkOptions {
+        include,
+        containing,
+        ..everything()
+    };
+    for options in [
+        most(vec!["x".repeat(65); 1024], Vec::new()),
+        most(Vec::new(), vec![vec![b'x'; 17]; 1024]),
+    ] {
+        let error = fixture.workspace.walk(options).err().unwrap();
+        assert_eq!(error.code(), "invalid");
+        assert!(error.to_string().len() < 200, "{error}");
+    }
+    let options = most(Vec::new(), vec![vec![b'x'; 16 * 1024]]);
+    assert!(fixture.workspace.walk(options).is_ok());
+    let glob = most(vec![format!("{{{}", "a".repeat(1000))], Vec::new());
+    let error = fixture.workspace.walk(glob).err().unwrap();
+    assert!(error.to_string().len() < 300, "{error}");
+}
