@@ -17,10 +17,12 @@ mod network;
 mod secrets;
 #[path = "../site/mod.rs"]
 mod site;
+mod subagents;
 mod support;
 mod surroundings;
 mod terminal;
 mod tiers;
+mod tool_pages;
 mod traces;
 mod walls;
 mod web;
