@@ -452,13 +452,17 @@ async fn names_that_are_hard_to_write_are_written_edited_and_shown_on_one_line()
     let deep = vec!["d"; 100].join("/") + "/file";
     write(&rig, &deep, "x").await.completed();
     // Whatever can be written can be read.
-    let path = |length: usize| "d".repeat(200) + &"/d".repeat((length - 200) / 2);
+    let path = |length: usize| {
+        let folders = vec!["d".repeat(200); (length - 1) / 201].join("/");
+        let name = "n".repeat(length - folders.len() - 1);
+        format!("{folders}/{name}")
+    };
     let root = rig.workspace().canonicalize().unwrap().as_os_str().len();
-    let longest = path(4094 - root - root % 2);
+    let longest = path(4094 - root);
     write(&rig, &longest, "x").await.completed();
     let read = rig.call("file_read", json!({"path": longest})).await;
     assert_eq!(read.completed(), "x");
-    let over = write(&rig, &path(4096 - root + root % 2), "x").await;
+    let over = write(&rig, &path(4095 - root), "x").await;
     assert!(over.failed().contains("lies too deep"), "{over:?}");
 }
 

@@ -1,5 +1,7 @@
 //! From a plan to changed names and back. Everything here happens under the Workspace's lock.
 
+use std::collections::HashSet;
+use std::ffi::OsString;
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -57,14 +59,15 @@ pub(super) fn carry_out(
     mut work: Work,
 ) -> Result<Entry, WorkspaceError> {
     let here = Path::new(".");
+    // By their bytes: paths that are two thousand folders deep are compared part by part otherwise.
+    let mut named: HashSet<OsString> = HashSet::new();
     for step in work.plan.steps.iter().filter(|step| step.after.is_some()) {
         let missing = Target::missing_folders(workspace, &step.path)
             .map_err(|errno| not_changed(&step.path, &errno.into()))?;
-        for folder in missing {
-            if !work.plan.folders.contains(&folder) {
-                work.plan.folders.push(folder);
-            }
-        }
+        let new = missing
+            .into_iter()
+            .filter(|folder| named.insert(folder.as_os_str().to_owned()));
+        work.plan.folders.extend(new);
     }
     let entry = Entry::create(journal).map_err(|error| not_changed(here, &error))?;
     let staged = entry

@@ -646,6 +646,20 @@ fn what_somebody_has_taken_back_already_stands_in_no_way() {
 }
 
 #[test]
+fn a_file_as_deep_as_paths_lead_is_made_and_taken_back_with_its_folders_and_none_deeper() {
+    let desk = Desk::new();
+    let root = desk.fixture.workspace.canonical_path().as_os_str().len();
+    let path = vec!["folders"; (4095 - root) / 8].join("/");
+    let mut transaction = desk.editor.begin();
+    transaction.create(&path, b"deep".to_vec()).unwrap();
+    let deeper = transaction.create(&format!("folders/{path}"), Vec::new());
+    assert_eq!(deeper.unwrap_err().code(), "too-deep");
+    transaction.commit().unwrap();
+    desk.undo().unwrap().unwrap();
+    assert!(tree(desk.fixture.path()).is_empty());
+}
+
+#[test]
 fn a_preview_is_a_diff_of_what_is_staged_and_changes_nothing() {
     let desk = Desk::new();
     desk.write("a", "one\n");
