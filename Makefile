@@ -18,6 +18,7 @@ CARGO_FUZZ := $(PROGRAMS)/cargo-fuzz-0.13.1/bin/cargo-fuzz
 COMPONENTIZE_PY := $(PROGRAMS)/componentize-py-0.25.1/bin/componentize-py
 RIPGREP := $(PROGRAMS)/ripgrep-15.1.0/bin/rg
 MCP_CLIENTS := $(PROGRAMS)/mcp-clients-2.3.0-2.12.0
+PYRIGHT := $(PROGRAMS)/pyright-1.1.414
 
 # Every folder of plugins/ with a Cargo.toml is a tool that the binary embeds, but the SDK, what editors and what HTTP tools share, and the tests of the contract.
 FOLDERS := $(filter-out sdk editing web contract,$(patsubst plugins/%/Cargo.toml,%,$(wildcard plugins/*/Cargo.toml)))
@@ -38,7 +39,7 @@ GUESTS := plugins plugins/contract tests/guests
 
 say = @printf 'make: %s\n' "$(1)"
 
-.PHONY: help setup components guests bubblewrap build run test test-contract test-mcp lint fix bench install advisories fuzz clean force
+.PHONY: help setup components guests bubblewrap language-servers build run test test-contract test-mcp lint fix bench install advisories fuzz clean force
 
 help: ## Lists the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -69,6 +70,9 @@ guests: setup ## Builds the guests that the tests need.
 bubblewrap:
 	@tests/install-bubblewrap
 
+language-servers:
+	@tests/install-language-servers $(PYRIGHT) $(lastword $(subst -, ,$(PYRIGHT)))
+
 build: components ## Builds the binary, with the tools in it.
 	$(call say,host: compiling)
 	@cargo build --quiet $(WORKSPACE)
@@ -76,9 +80,9 @@ build: components ## Builds the binary, with the tools in it.
 run: build ## Runs a sandboxed session on the example project.
 	@examples/run.sh $(FLOE)
 
-test: build guests bubblewrap ## Runs the tests.
+test: build guests bubblewrap language-servers ## Runs the tests.
 	$(call say,test: host)
-	@cargo test --quiet --no-fail-fast $(WORKSPACE)
+	@FLOE_TEST_PYRIGHT=$(PYRIGHT) cargo test --quiet --no-fail-fast $(WORKSPACE)
 	$(call say,test: tools)
 	@$(GUEST_CARGO) test --quiet --manifest-path plugins/Cargo.toml --workspace
 

@@ -77,7 +77,11 @@ pub(crate) fn load(runtime: &Runtime) -> Result<Vec<(Component, Description)>, F
 /// The registry of a host that has the built-in tools and no others.
 pub(crate) fn registry(runtime: &Runtime) -> Result<Registry, Fault> {
     let mut registry = Registry::new();
+    let switch = std::env::var("FLOE_LSP_ENABLED").unwrap_or_default();
     for (component, description) in load(runtime)? {
+        if description.definition.name == "lsp" && is_off(&switch) {
+            continue;
+        }
         let tool = RegisteredTool::component(
             runtime.clone(),
             component,
@@ -91,6 +95,12 @@ pub(crate) fn registry(runtime: &Runtime) -> Result<Registry, Fault> {
     Ok(registry)
 }
 
+/// Whether a variable switches something off that is on without it.
+fn is_off(value: &str) -> bool {
+    let value = value.trim().to_ascii_lowercase();
+    ["0", "false", "no", "off"].contains(&value.as_str())
+}
+
 fn describe(tool: &BuiltIn) -> Result<Description, Fault> {
     serde_json::from_str(tool.description)
         .map_err(|error| damaged(&format!("a description in it is not understood: {error}")))
@@ -100,4 +110,19 @@ fn damaged(reason: &str) -> Fault {
     Fault::failed(format!(
         "The tools in this binary cannot be used: {reason}. Build it again with `make build`."
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_switch_is_off_by_four_words_and_on_by_all_else() {
+        for off in ["0", "false", "No", " OFF "] {
+            assert!(is_off(off), "{off}");
+        }
+        for on in ["", "1", "true", "yes", "on", "maybe"] {
+            assert!(!is_off(on), "{on}");
+        }
+    }
 }
