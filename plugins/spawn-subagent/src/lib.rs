@@ -52,7 +52,7 @@ impl Tool for SpawnSubagent {
         .structured_output::<Structured>()
     }
 
-    fn run(arguments: Arguments, _context: &Context) -> Result<Outcome, Failure> {
+    fn run(arguments: Arguments, context: &Context) -> Result<Outcome, Failure> {
         if arguments.prompt.trim().is_empty() {
             return Ok(Outcome::missing_argument("prompt", NAME));
         }
@@ -61,7 +61,8 @@ impl Tool for SpawnSubagent {
             Err(refused) => return Ok(Outcome::failed(refused)),
         };
         let answered = subagent.answered()?;
-        let there = !matches!(answered.state, SubagentState::Finished);
+        // Where no call comes after this one, nobody could go on with it.
+        let there = answered.state != SubagentState::Finished && !is_one_shot(context);
         if there {
             subagent.keep()?;
         }
@@ -75,6 +76,12 @@ impl Tool for SpawnSubagent {
 }
 
 floe_tool::export!(SpawnSubagent);
+
+/// What the host says where a call is the only one of its Session.
+fn is_one_shot(context: &Context) -> bool {
+    let mut said = context.metadata.iter();
+    said.any(|(name, value)| name == "one-shot" && value == "true")
+}
 
 /// The subagent, at work.
 fn begin(arguments: Arguments) -> Result<Subagent, String> {
