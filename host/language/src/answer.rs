@@ -247,8 +247,8 @@ fn complaint(diagnostic: &WireDiagnostic) -> String {
     }
 }
 
-/// Where several places were found, the nearest to the first are best for a person; kept for symbols of the whole project, where a
-/// server gives the likeliest first and a sorted list would be cut at the wrong end.
+/// Of the symbols of a whole project those that are likeliest meant, and how many there were: a list that is sorted by files would be cut
+/// anywhere.
 pub(crate) fn likeliest(
     found: Vec<WireSymbol>,
     query: &str,

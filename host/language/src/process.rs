@@ -114,7 +114,7 @@ impl Ground {
             workspace: WorkspaceMode::ReadOnly,
             widening: Widening::default(),
         };
-        let child = sandbox.spawn(&command)?;
+        let child = sandbox.spawn_with_files(&command, &program.files)?;
         Ok((child, sandbox.workspace_path()))
     }
 

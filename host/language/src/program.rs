@@ -9,26 +9,34 @@ use std::path::{Path, PathBuf};
 pub(crate) struct Program {
     /// As it is started: links are not followed, because some programs look at the name they were called by.
     pub(crate) path: PathBuf,
-    /// Folders that it must be able to read, beside the system's.
+    /// Folders that it must be able to read, beside the system's and the tool chains on PATH.
     pub(crate) readable: Vec<PathBuf>,
+    /// The program itself, wherever it lies.
+    pub(crate) files: Vec<PathBuf>,
 }
 
 /// Finds `name` on `search_path`. A program that lies in the Workspace is never one: whoever writes there would choose what is run.
-pub(crate) fn find(name: &str, search_path: &OsStr, workspace: &Path) -> Option<Program> {
+pub(crate) fn find(
+    name: &str,
+    search_path: &OsStr,
+    workspace: &Path,
+    person_home: Option<&Path>,
+) -> Option<Program> {
+    let at = |path: &Path| at(path, workspace, person_home);
     if name.contains('/') {
         let path = Path::new(name);
-        return path.is_absolute().then(|| at(path, workspace)).flatten();
+        return path.is_absolute().then(|| at(path)).flatten();
     }
     if name.is_empty() {
         return None;
     }
     std::env::split_paths(search_path)
         .filter(|folder| folder.is_absolute())
-        .find_map(|folder| at(&folder.join(name), workspace))
+        .find_map(|folder| at(&folder.join(name)))
 }
 
 /// The program at `path`, if there is one that may be taken.
-fn at(path: &Path, workspace: &Path) -> Option<Program> {
+fn at(path: &Path, workspace: &Path, person_home: Option<&Path>) -> Option<Program> {
     let real = path.canonicalize().ok()?;
     let metadata = real.metadata().ok()?;
     let is_program = metadata.is_file() && metadata.permissions().mode() & 0o111 != 0;
@@ -38,16 +46,19 @@ fn at(path: &Path, workspace: &Path) -> Option<Program> {
     Some(Program {
         readable: [path, &real]
             .into_iter()
-            .flat_map(surroundings)
+            .flat_map(|program| surroundings(program, person_home))
             .filter(|folder| folder.is_dir())
             .collect(),
+        files: vec![path.to_owned(), real],
         path: path.to_owned(),
     })
 }
 
 /// What a program at this path needs: its package where it is one of Node's, else its folder and, where that is called `bin`, what
-/// usually stands beside it.
-fn surroundings(program: &Path) -> Vec<PathBuf> {
+/// usually stands beside it. Of the person's home no more than the folder, and never the home itself.
+fn surroundings(program: &Path, person_home: Option<&Path>) -> Vec<PathBuf> {
+    let holds_home = |folder: &Path| person_home.is_some_and(|home| home.starts_with(folder));
+    let in_home = |folder: &Path| person_home.is_some_and(|home| folder.starts_with(home));
     let modules = program
         .ancestors()
         .filter(|above| above.file_name().is_some_and(|name| name == "node_modules"))
@@ -55,12 +66,13 @@ fn surroundings(program: &Path) -> Vec<PathBuf> {
     if let Some(modules) = modules {
         return vec![modules.to_owned()];
     }
-    let Some(folder) = program.parent() else {
+    let Some(folder) = program.parent().filter(|folder| !holds_home(folder)) else {
         return Vec::new();
     };
     let mut all = vec![folder.to_owned()];
-    if folder.file_name().is_some_and(|name| name == "bin")
-        && let Some(prefix) = folder.parent().filter(|prefix| prefix.parent().is_some())
+    let prefix = folder.parent().filter(|prefix| prefix.parent().is_some());
+    if let Some(prefix) = prefix.filter(|prefix| !in_home(prefix) && !holds_home(prefix))
+        && folder.file_name().is_some_and(|name| name == "bin")
     {
         all.extend(["lib", "lib64", "libexec", "share"].map(|beside| prefix.join(beside)));
     }
@@ -94,7 +106,12 @@ mod tests {
         fn find(&self, name: &str, folders: &[&str]) -> Option<Program> {
             let folders = folders.iter().map(|folder| self.path(folder));
             let search = std::env::join_paths(folders).unwrap();
-            find(name, &search, &self.path("workspace"))
+            find(
+                name,
+                &search,
+                &self.path("workspace"),
+                Some(&self.path("home")),
+            )
         }
     }
 
@@ -124,7 +141,12 @@ mod tests {
             None
         );
         assert_eq!(stage.find(planted.to_str().unwrap(), &[]), None);
-        let relative = find("./server", OsStr::new("/bin"), &stage.path("workspace"));
+        let relative = find(
+            "./server",
+            OsStr::new("/bin"),
+            &stage.path("workspace"),
+            None,
+        );
         assert_eq!(relative, None);
     }
 
@@ -139,5 +161,21 @@ mod tests {
         let modules = stage.path("tools/node_modules");
         assert_eq!(found.readable, [modules.clone(), modules]);
         assert_eq!(found.path, stage.path("tools/node_modules/.bin/server"));
+    }
+
+    #[test]
+    fn of_the_home_a_program_reads_its_own_folder_at_most() {
+        let stage = Stage::new();
+        for folder in ["home/.local/share/keyrings", "home/lib"] {
+            fs::create_dir_all(stage.path(folder)).unwrap();
+        }
+        program(&stage.path("home/.local/bin/server"));
+        program(&stage.path("home/other"));
+        let found = stage.find("server", &["home/.local/bin"]).unwrap();
+        let own = stage.path("home/.local/bin");
+        assert_eq!(found.readable, [own.clone(), own]);
+        let found = stage.find("other", &["home"]).unwrap();
+        assert!(found.readable.is_empty());
+        assert_eq!(found.files[0], stage.path("home/other"));
     }
 }

@@ -262,7 +262,8 @@ impl Shared {
             let setting = &self.settings.0[&one.name];
             let name = setting.program();
             let workspace = ground.workspace.canonical_path();
-            match program::find(name, &ground.search_path, workspace) {
+            let home = ground.person_home.as_deref();
+            match program::find(name, &ground.search_path, workspace, home) {
                 Some(program) => return Ok((one, program)),
                 None => looked_for.push((one, name.rsplit('/').next().unwrap_or(name))),
             }
