@@ -125,11 +125,11 @@ fn reversed(
     Ok((work, kept))
 }
 
+/// Contents and permission bits of a file, or that there is none.
+type Contents = Option<(Vec<u8>, u32)>;
+
 /// What a file holds, which must be what the step made of it; none where it is again what it was before.
-fn as_it_was_left(
-    workspace: &Workspace,
-    step: &Step,
-) -> Result<Option<Option<(Vec<u8>, u32)>>, WorkspaceError> {
+fn as_it_was_left(workspace: &Workspace, step: &Step) -> Result<Option<Contents>, WorkspaceError> {
     let stale = |now| WorkspaceError::Stale {
         path: step.shown(),
         then: None,
