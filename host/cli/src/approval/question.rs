@@ -321,7 +321,7 @@ mod tests {
             ..question(&[
                 "sqlite",
                 "postgres\r\u{200b}",
-                "a label that is longer than its line",
+                "a label that is longer than its whole line",
             ])
         };
         asked.choices[0].description = Some("In memory,\nno server, and nothing to set up".into());
@@ -340,7 +340,7 @@ mod tests {
                   to set up
               [2] postgres\r\u{200b} (suggested)
               [3] a label that is longer than its 
-                  line
+                  whole line
 
               asked by   the model openai:x
         "#]]
