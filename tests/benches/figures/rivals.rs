@@ -52,9 +52,14 @@ impl Ripgrep<'_> {
         (took, found)
     }
 
-    /// Names the files that match a glob; how many.
-    pub(crate) fn files(&self, glob: &str) -> (Duration, u64) {
-        let (took, output) = run(self.command().args(["--files", "-g", glob]));
+    /// Names the files, or those whose names match; how many. A type and no glob, since a glob would bring back what is ignored.
+    pub(crate) fn files(&self, names: Option<&str>) -> (Duration, u64) {
+        let mut command = self.command();
+        command.arg("--files");
+        if let Some(names) = names {
+            command.args(["--type-add", &format!("wanted:{names}"), "--type", "wanted"]);
+        }
+        let (took, output) = run(&mut command);
         (took, output.lines().count() as u64)
     }
 }
