@@ -11,7 +11,7 @@ use tokio::time::{Instant, timeout_at};
 use super::Shared;
 use super::decode::Gzip;
 use super::dial::Connection;
-use super::error::GateError;
+use super::error::{GateError, Late};
 use super::memory::{Kept, Key, MOST_OF_ONE};
 use super::scrub::Scrub;
 use crate::host::Target;
@@ -40,7 +40,7 @@ pub(super) struct Source {
     pub(super) is_secure: bool,
     pub(super) shared: Arc<Shared>,
     pub(super) deadline: Instant,
-    pub(super) slow: Arc<dyn Fn(&str) -> GateError + Send + Sync>,
+    pub(super) slow: Late,
     pub(super) _permit: OwnedSemaphorePermit,
 }
 

@@ -17,7 +17,7 @@ use tokio_rustls::TlsConnector;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::address::Address;
-use super::error::GateError;
+use super::error::{GateError, Late};
 use super::limits::{GateLimits, LONGEST_RESPONSE_HEAD, MOST_RESPONSE_HEADERS};
 use crate::dial::{Unreachable, connect};
 use crate::host::Host;
@@ -64,12 +64,17 @@ pub(super) async fn dial(
     trust: &Trust,
     limits: &GateLimits,
     deadline: Instant,
+    late: &Late,
 ) -> Result<Connection, GateError> {
     let host = &to.target.host;
-    let end = deadline.min(Instant::now() + limits.connect);
-    let slow = || GateError::TimedOut {
-        what: format!("connecting to {host}"),
-        limit: limits.connect,
+    let patience = Instant::now() + limits.connect;
+    let end = deadline.min(patience);
+    let slow = || match end < patience {
+        true => late(&format!("connecting to {host}")),
+        false => GateError::TimedOut {
+            what: format!("connecting to {host}"),
+            limit: limits.connect,
+        },
     };
     let stream = match connect(addresses, end).await {
         Ok(stream) => stream,

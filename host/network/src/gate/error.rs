@@ -1,9 +1,13 @@
 //! Why a request did not get its response, in words that a model can act on. No text here holds a secret or an address of the
 //! machine that the request did not name itself.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::denial::Denial;
+
+/// Makes the failure of a request whose whole time is over, from what was waited for.
+pub(super) type Late = Arc<dyn Fn(&str) -> GateError + Send + Sync>;
 
 /// Why a request failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -1,7 +1,5 @@
 //! One request on one connection, up to the head of its response.
 
-use std::sync::Arc;
-
 use bytes::Bytes;
 use http::header::{self, HeaderMap, HeaderValue};
 use http::{Method, Request, Response};
@@ -11,7 +9,7 @@ use tokio::time::{Instant, timeout_at};
 
 use super::address::Address;
 use super::dial::Connection;
-use super::error::GateError;
+use super::error::{GateError, Late};
 
 /// What a program without a name of its own is called.
 const USER_AGENT: &str = concat!("floe/", env!("CARGO_PKG_VERSION"));
@@ -59,7 +57,7 @@ pub(super) async fn exchange(
     outgoing: &Outgoing,
     to: &Address,
     deadline: Instant,
-    slow: &Arc<dyn Fn(&str) -> GateError + Send + Sync>,
+    slow: &Late,
 ) -> Result<Attempt, GateError> {
     let host = &to.target.host;
     let request = outgoing.request(to)?;

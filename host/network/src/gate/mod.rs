@@ -39,6 +39,7 @@ use tokio::time::{Instant, timeout_at};
 use self::address::Address;
 use self::body::{Keep, Source};
 use self::dial::{Connection, Trust, dial};
+use self::error::Late;
 use self::exchange::{Attempt, Outgoing, exchange};
 use self::memory::{Kept, Key, Memory};
 use self::pool::Pool;
@@ -201,7 +202,7 @@ struct Sending<'a> {
     shared: &'a Arc<Shared>,
     reach: &'a Reach,
     deadline: Instant,
-    slow: Arc<dyn Fn(&str) -> GateError + Send + Sync>,
+    slow: Late,
     max_redirects: u32,
 }
 
@@ -288,8 +289,15 @@ impl<'a> Sending<'a> {
                 return Ok((connection, response, with_secret));
             }
         }
-        let mut connection =
-            dial(to, &addresses, &shared.trust, &shared.limits, self.deadline).await?;
+        let mut connection = dial(
+            to,
+            &addresses,
+            &shared.trust,
+            &shared.limits,
+            self.deadline,
+            &self.slow,
+        )
+        .await?;
         match self.exchange(&mut connection, &outgoing, to).await? {
             Attempt::Answered(response) => Ok((connection, response, with_secret)),
             Attempt::NotSent => Err(GateError::failed(format!(

@@ -123,9 +123,10 @@ async fn a_server_that_goes_silent_ends_with_the_time_of_the_request_wherever_it
             .await
             .unwrap_err();
         assert_eq!(error.code(), "timeout", "{error}");
-        assert_eq!(
-            error.to_string(),
-            "the response of fixture.test took longer than 0.1 s"
+        // A busy machine may not even be done with connecting.
+        assert!(
+            error.to_string().ends_with(" took longer than 0.1 s"),
+            "{error}"
         );
         assert!(error.is_retryable());
     }
