@@ -114,7 +114,7 @@ async fn the_longest_pattern_that_is_taken_ends_with_a_result_or_a_refusal() {
 #[tokio::test]
 async fn globs_that_ask_for_too_much_end_soon_too() {
     let rig = Rig::new();
-    rig.write(&"a".repeat(200), "");
+    rig.write("a".repeat(200), "");
     let begun = Instant::now();
     for pattern in [
         "*a".repeat(100),
