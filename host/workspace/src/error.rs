@@ -127,7 +127,9 @@ pub enum WorkspaceError {
         limit: u64,
     },
     /// The path of a directory is so long that no path leads to what it holds.
-    #[error("\"{path}\" lies too deep: the system opens no path as long as this or those below it.")]
+    #[error(
+        "\"{path}\" lies too deep: the system opens no path as long as this or those below it."
+    )]
     TooDeep {
         /// Relative to the Workspace.
         path: String,
