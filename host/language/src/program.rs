@@ -11,7 +11,7 @@ pub(crate) struct Program {
     pub(crate) path: PathBuf,
     /// Folders that it must be able to read, beside the system's and the tool chains on PATH.
     pub(crate) readable: Vec<PathBuf>,
-    /// The program itself, wherever it lies.
+    /// The program itself, where its folder is not to be shown.
     pub(crate) files: Vec<PathBuf>,
 }
 
@@ -43,14 +43,19 @@ fn at(path: &Path, workspace: &Path, person_home: Option<&Path>) -> Option<Progr
     if !is_program || real.starts_with(workspace) || path.starts_with(workspace) {
         return None;
     }
+    let (mut readable, mut files) = (Vec::new(), Vec::new());
+    for program in [path, &real] {
+        let around = surroundings(program, person_home);
+        // A file that is shown by itself stands where a link may be, from which some programs find what belongs to them.
+        if around.is_empty() {
+            files.push(program.to_owned());
+        }
+        readable.extend(around.into_iter().filter(|folder| folder.is_dir()));
+    }
     Some(Program {
-        readable: [path, &real]
-            .into_iter()
-            .flat_map(|program| surroundings(program, person_home))
-            .filter(|folder| folder.is_dir())
-            .collect(),
-        files: vec![path.to_owned(), real],
         path: path.to_owned(),
+        readable,
+        files,
     })
 }
 
@@ -174,6 +179,7 @@ mod tests {
         let found = stage.find("server", &["home/.local/bin"]).unwrap();
         let own = stage.path("home/.local/bin");
         assert_eq!(found.readable, [own.clone(), own]);
+        assert!(found.files.is_empty());
         let found = stage.find("other", &["home"]).unwrap();
         assert!(found.readable.is_empty());
         assert_eq!(found.files[0], stage.path("home/other"));
