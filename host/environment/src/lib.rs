@@ -44,7 +44,9 @@ pub use gate::rate::Rate;
 pub use gate::rule::{Effect, Rule, Rules};
 pub use gate::schema::SchemaError;
 pub use gate::widening::WideningRequest;
-pub use options::{Asker, CallSite, EnvironmentOptions, HostsFactory, MessageSink, Selection, Surface};
+pub use options::{
+    Asker, CallSite, EnvironmentOptions, HostsFactory, MessageSink, Selection, Surface,
+};
 pub use output::{CallOutcome, ToolCallOutput};
 pub use pending::{Pending, PendingApproval, PendingPlace, PendingQuestion};
 pub use registry::{Origin, RegisteredTool, Registry, RegistryError, ToolBody};

@@ -322,7 +322,10 @@ mod tests {
     #[test]
     fn requests_by_wasi_are_the_capability_http_of_who_declares_it_and_nothing_of_who_does_not() {
         let bytes = component(&["wasi:http/outgoing-handler@0.2.0"], TOOL);
-        for declared in [CapabilitySet::EMPTY, CapabilitySet::EMPTY.with(Capability::Http)] {
+        for declared in [
+            CapabilitySet::EMPTY,
+            CapabilitySet::EMPTY.with(Capability::Http),
+        ] {
             let surface = admit("t", &bytes, declared).unwrap();
             assert_eq!(surface.capabilities, declared);
         }

@@ -3,7 +3,9 @@
 
 use floe_guests::{ExecutionContext, Failure, ToolResult, completed, output, text, tool};
 use wasip2::http::outgoing_handler::{self, ErrorCode};
-use wasip2::http::types::{Fields, IncomingResponse, Method, OutgoingBody, OutgoingRequest, Scheme};
+use wasip2::http::types::{
+    Fields, IncomingResponse, Method, OutgoingBody, OutgoingRequest, Scheme,
+};
 use wasip2::io::streams::StreamError;
 
 fn execute(arguments: String, _context: ExecutionContext) -> Result<ToolResult, Failure> {
@@ -23,7 +25,9 @@ fn ask(arguments: &str) -> Result<IncomingResponse, ErrorCode> {
         request.set_method(&Method::Post).unwrap();
     }
     request.set_scheme(Some(&Scheme::Http)).unwrap();
-    request.set_authority(Some(&text(arguments, "host"))).unwrap();
+    request
+        .set_authority(Some(&text(arguments, "host")))
+        .unwrap();
     request.set_path_with_query(Some("/page?a=b")).unwrap();
     let outgoing = request.body().unwrap();
     let future = outgoing_handler::handle(request, None)?;

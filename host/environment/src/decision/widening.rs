@@ -53,7 +53,10 @@ impl Inner {
     ) -> Result<Option<Wanted>, Refusal> {
         // Of a tool with neither of these the argument is its own affair.
         let can_reach = [Capability::Commands, Capability::Http];
-        if !can_reach.iter().any(|one| asker.capabilities.contains(*one)) {
+        if !can_reach
+            .iter()
+            .any(|one| asker.capabilities.contains(*one))
+        {
             return Ok(None);
         }
         let tool = offer.definition.name.as_str();

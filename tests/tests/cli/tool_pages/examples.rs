@@ -104,8 +104,7 @@ pub(super) fn of(tool: &str) -> Vec<Example> {
         ],
         "lsp" => vec![
             one("Where something is defined.", json!({"kind": "definition", "file": "main.c", "symbol": "shelf_find"})),
-            one("Where it is used.", json!({"kind": "references", "file": "shelf.h", "line": 12, "character": 5})),
-            one("What is known of it.", json!({"kind": "hover", "file": "main.c", "symbol": "shelf_add"})),
+            one("Where it is used.", json!({"kind": "references", "file": "main.c", "line": 7, "character": 5})),
         ],
         "spawn_subagent" => vec![
             Example {

@@ -26,11 +26,22 @@ fn listed() -> Vec<Value> {
     serde_json::from_value(tools.expect(0).json()).unwrap()
 }
 
+/// Whether the server of the example is there. Where the checks that count run, it is.
+fn has_language_server() -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::var_os("CI").is_some()
+        || std::env::split_paths(&path).any(|folder| folder.join("clangd").is_file())
+}
+
 #[test]
 fn every_tool_has_a_page_that_says_what_the_binary_does() {
     let site = site::Site::serve(repository().join("examples/library/site"));
     for tool in listed() {
         let name = tool["name"].as_str().unwrap();
+        if name == "lsp" && !has_language_server() {
+            eprintln!("the page of lsp is not looked at: clangd is missing");
+            continue;
+        }
         let page = page::page(&tool, &examples::of(name), &site);
         expect_file![repository().join(format!("docs/tools/{name}.md"))].assert_eq(&page);
     }
