@@ -59,7 +59,7 @@ fn contents(workspace: &Workspace, options: WalkOptions, size: usize) -> Vec<(St
 fn nothing_is_ready_before_it_was_asked_for_and_all_of_it_some_time_after() {
     let fixture = Fixture::new();
     for name in ["a", "b", "c"] {
-        fixture.write(name, &"x".repeat(4096));
+        fixture.write(name, "x".repeat(4096));
     }
     let mut walk = fixture.workspace.walk(everything()).unwrap();
     assert!(walk.ready_files().is_none());
