@@ -384,7 +384,7 @@ async fn progress_of_a_subagent_is_streamed_with_the_session_that_it_comes_from(
     let own: Vec<&OmniMessage> = own.collect();
     assert!(matches!(&own[0].body, Body::SessionMeta(meta) if meta.session_id == child));
     let calls_list = |message: &&OmniMessage| matches!(&message.body, Body::ModelMsg(ModelMsg::ToolCall { name, .. }) if name == "list");
-    assert!(own.iter().any(|message| calls_list(message)));
+    assert!(own.iter().any(calls_list));
 }
 
 #[tokio::test]

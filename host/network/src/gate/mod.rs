@@ -250,8 +250,11 @@ impl<'a> Sending<'a> {
             let (connection, response, with_secret) = self.ask(&request, &address).await?;
             used_secret |= with_secret;
             way.push(address.clone());
-            let next = redirect::target(&address, response.status(), response.headers())?
-                .filter(|_| way.len() <= self.max_redirects as usize);
+            let next = match way.len() <= self.max_redirects as usize {
+                true => redirect::target(&address, response.status(), response.headers())?,
+                // Whoever follows no further gets the response itself, wherever it leads.
+                false => None,
+            };
             if let Some(next) = next {
                 redirect::adapt(&mut request, response.status(), &address, &next);
                 address = next;

@@ -121,6 +121,24 @@ async fn no_redirect_is_followed_where_the_request_says_so_and_never_more_than_t
 }
 
 #[tokio::test]
+async fn a_redirect_that_is_not_followed_is_the_response_wherever_it_leads() {
+    for target in [
+        "app://signed-in?code=1",
+        "http://",
+        "http://a@fixture.test/",
+    ] {
+        let (_server, gate) = served(move |_| redirect("302 Found", target)).await;
+        let request = GateRequest {
+            max_redirects: Some(0),
+            ..get(URL)
+        };
+        let response = send(&gate, request).await.unwrap();
+        assert_eq!(response.status, 302, "{target}");
+        assert_eq!(field(&response, "location"), Some(target));
+    }
+}
+
+#[tokio::test]
 async fn a_post_becomes_a_get_where_browsers_make_it_one_and_else_stays_what_it_is() {
     for (status, method) in [
         ("301 Moved Permanently", "GET"),
