@@ -64,7 +64,7 @@ mod tests {
         };
         Location {
             path: path.into(),
-            start: position.clone(),
+            start: position,
             end: position,
             text: text.map(Into::into),
         }
