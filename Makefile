@@ -136,8 +136,10 @@ fuzz: $(CARGO_FUZZ) ## Fuzzes what parses bytes of others, FUZZ_SECONDS each (ne
 	@cargo +nightly --version >/dev/null || { echo 'make: no nightly toolchain; run: rustup toolchain install nightly' >&2; exit 1; }
 	@for target in $$(cd tests && $(CARGO_FUZZ) list); do \
 	  echo "make: fuzz: $$target"; \
+	  mkdir -p target/fuzz/corpus/$$target tests/fuzz/corpus/$$target; \
 	  cd tests && PATH="$(dir $(CARGO_FUZZ)):$$PATH" CARGO_TARGET_DIR=$(CURDIR)/target/fuzz \
-	    cargo +nightly fuzz run $$target -- -max_total_time=$(FUZZ_SECONDS) -verbosity=0; cd ..; \
+	    cargo +nightly fuzz run $$target $(CURDIR)/target/fuzz/corpus/$$target fuzz/corpus/$$target \
+	    -- -max_total_time=$(FUZZ_SECONDS) -verbosity=0; cd ..; \
 	done
 
 clean: ## Removes what was built; the caches outside the repository stay.
