@@ -9,9 +9,6 @@ use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE_NO_PAD
 
 use super::secrets::HostSecrets;
 
-/// Bytes below which a value is too common to be looked for.
-const SHORTEST: usize = 8;
-
 /// What is looked for.
 #[derive(Debug)]
 pub(super) struct Scrub {
@@ -25,9 +22,6 @@ impl Scrub {
     pub(super) fn new(secrets: &HostSecrets) -> Option<Arc<Scrub>> {
         let (mut forms, mut shown) = (Vec::new(), Vec::new());
         for (name, value) in secrets.values() {
-            if value.len() < SHORTEST {
-                continue;
-            }
             for form in forms_of(value) {
                 if !forms.contains(&form) {
                     forms.push(form);

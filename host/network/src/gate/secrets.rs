@@ -12,6 +12,8 @@ use super::scope::DomainList;
 /// What a placeholder begins with.
 pub(super) const PLACEHOLDER: &str = "{{secret:";
 const END: &str = "}}";
+/// Characters below which a value is too common to be looked for in what comes back.
+const SHORTEST: usize = 8;
 
 /// One secret.
 #[derive(Clone)]
@@ -39,8 +41,18 @@ impl fmt::Debug for HostSecret {
 pub struct HostSecrets(Vec<HostSecret>);
 
 impl HostSecrets {
-    /// These, each under its own name.
-    pub fn new(secrets: Vec<HostSecret>) -> HostSecrets {
+    /// These, each under its own name. A value that could not be taken out of what comes back is none.
+    pub fn new(mut secrets: Vec<HostSecret>) -> HostSecrets {
+        for HostSecret { value, .. } in &mut secrets {
+            if value
+                .as_ref()
+                .is_ok_and(|value| value.chars().count() < SHORTEST)
+            {
+                *value = Err(format!(
+                    "has less than {SHORTEST} characters: too few to be recognised in what comes back"
+                ));
+            }
+        }
         HostSecrets(secrets)
     }
 

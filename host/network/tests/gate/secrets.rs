@@ -25,6 +25,7 @@ async fn served(handler: impl Fn(&Received) -> Answer + Send + Sync + 'static) -
     options.secrets = HostSecrets::new(vec![
         secret("KEY", Ok(VALUE), &["fixture.test"]),
         secret("GONE", Err("is not there"), &["fixture.test"]),
+        secret("SHORT", Ok("s3cr3t7"), &["fixture.test"]),
     ]);
     (server, Gate::new(options))
 }
@@ -115,6 +116,11 @@ async fn a_secret_is_for_its_hosts_and_over_https_only() {
             "there is no secret \"OTHER\" for fixture.test",
         ),
         ("{{secret:GONE}}", URL, "the secret \"GONE\" is not there"),
+        (
+            "{{secret:SHORT}}",
+            URL,
+            "the secret \"SHORT\" has less than 8 characters",
+        ),
         (
             "{{secret:KEY",
             URL,
