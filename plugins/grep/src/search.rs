@@ -24,6 +24,9 @@ pub(crate) struct Syntax {
 pub(crate) struct Pattern {
     matcher: RegexMatcher,
     multi_line: bool,
+    /// It asks where words of any script end. At the first character outside ASCII the fast engines give up on all that they were
+    /// given, so such lines are given to them alone.
+    apart: bool,
 }
 
 /// One match: whole lines, without the end of the last.
@@ -60,6 +63,7 @@ impl Pattern {
         Ok(Pattern {
             matcher,
             multi_line: syntax.multi_line,
+            apart: !syntax.multi_line && !syntax.fixed_strings && bounds_words(pattern),
         })
     }
 
@@ -71,8 +75,9 @@ impl Pattern {
     ) -> Result<(), String> {
         let mut lines = Lines::default();
         let mut from = 0;
+        let mut stretch = 0;
         while from < data.len() {
-            let Some((at, end)) = self.next(data, from)? else {
+            let Some((at, end)) = self.next(data, from, &mut stretch)? else {
                 return Ok(());
             };
             let start = line_start(data, at);
@@ -90,20 +95,37 @@ impl Pattern {
         Ok(())
     }
 
-    /// The next match at or after `from`, which starts a line.
-    fn next(&self, data: &[u8], mut from: usize) -> Result<Option<(usize, usize)>, String> {
+    /// The next match at or after `from`, which starts a line. What is searched at once ends at `stretch`, which this moves on.
+    fn next(
+        &self,
+        data: &[u8],
+        mut from: usize,
+        stretch: &mut usize,
+    ) -> Result<Option<(usize, usize)>, String> {
         let failed = |error: grep_matcher::NoError| error.to_string();
         if self.multi_line {
             let found = self.matcher.find_at(data, from).map_err(failed)?;
+            let found = found.filter(|found| !is_behind(data, found.start()));
             return Ok(found.map(|found| (found.start(), found.end())));
         }
         while from < data.len() {
-            let rest = &data[from..];
+            if from >= *stretch {
+                *stretch = match self.apart {
+                    true => end_of_stretch(data, from),
+                    false => data.len(),
+                };
+            }
+            let rest = &data[from..*stretch];
             let (candidate, confirmed) =
                 match self.matcher.find_candidate_line(rest).map_err(failed)? {
-                    None => return Ok(None),
-                    Some(LineMatchKind::Confirmed(at)) => (from + at, true),
-                    Some(LineMatchKind::Candidate(at)) => (from + at, false),
+                    Some(LineMatchKind::Confirmed(at)) if !is_behind(rest, at) => (from + at, true),
+                    Some(LineMatchKind::Candidate(at)) if !is_behind(rest, at) => {
+                        (from + at, false)
+                    }
+                    _ => {
+                        from = *stretch;
+                        continue;
+                    }
                 };
             let start = line_start(data, candidate);
             let stop = line_end(data, candidate);
@@ -116,6 +138,36 @@ impl Pattern {
         }
         Ok(None)
     }
+}
+
+/// Whether a pattern asks for the start or the end of a word by more than ASCII.
+fn bounds_words(pattern: &str) -> bool {
+    let parsed = regex_syntax::ParserBuilder::new()
+        .utf8(false)
+        .build()
+        .parse(pattern);
+    parsed.is_ok_and(|parsed| parsed.properties().look_set().contains_word_unicode())
+}
+
+/// Where the lines from `from` on end that are all ASCII or, where the first is not, where that one ends.
+fn end_of_stretch(data: &[u8], from: usize) -> usize {
+    /// Looked through at once.
+    const BLOCK: usize = 256;
+    let rest = &data[from..];
+    let plain = rest.chunks(BLOCK).take_while(|block| block.is_ascii());
+    let block = from + plain.map(<[u8]>::len).sum::<usize>();
+    let Some(other) = data[block..].iter().position(|byte| !byte.is_ascii()) else {
+        return data.len();
+    };
+    match line_start(data, block + other) {
+        start if start > from => start,
+        _ => line_end(data, block + other),
+    }
+}
+
+/// Whether a match is behind the last line: after its end there is no further, empty one.
+fn is_behind(data: &[u8], at: usize) -> bool {
+    at == data.len() && data.ends_with(b"\n")
 }
 
 /// Counts lines from one match to the next.
@@ -231,6 +283,31 @@ mod tests {
     }
 
     #[test]
+    fn no_empty_line_follows_the_end_of_the_last() {
+        assert!(lines("^$", "alpha\n").is_empty());
+        let multi = Syntax {
+            multi_line: true,
+            ..Syntax::default()
+        };
+        assert!(found("^$", multi, "alpha\n").is_empty());
+        // Nor does the line behind a stretch match by being empty at first.
+        assert!(lines(r"^$|\bzz\b", "alpha\né\nbeta\n").is_empty());
+    }
+
+    #[test]
+    fn words_end_where_they_do_in_any_script_on_lines_of_each_kind() {
+        let long = "plain\n".repeat(200);
+        let text = format!("{long}né\n{long}éne né\nne\n");
+        let found = lines(r"\bn\w\b", &text);
+        let expected = [
+            (201, "né".to_owned()),
+            (402, "éne né".to_owned()),
+            (403, "ne".to_owned()),
+        ];
+        assert_eq!(found, expected);
+    }
+
+    #[test]
     fn what_is_no_pattern_is_refused_in_the_words_of_the_library() {
         let error = Pattern::new("(", Syntax::default()).unwrap_err();
         assert!(error.contains("unclosed group"), "{error}");
@@ -239,7 +316,7 @@ mod tests {
     proptest! {
         #[test]
         fn the_lines_found_are_those_that_match_alone(
-            pattern in "([ab]|\\(ab\\|b\\)|a\\+|\\[\\^a\\]|\\\\b|\\^a|b\\$|\\.){1,4}",
+            pattern in "([ab]|\\(ab\\|b\\)|a\\+|\\[\\^a\\]|\\\\b|\\^a|b\\$|\\^\\$|\\.){1,4}",
             text in "[abé\\n ]{0,40}",
         ) {
             let compiled = regex::RegexBuilder::new(&pattern).multi_line(true).build();
