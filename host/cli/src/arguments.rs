@@ -73,7 +73,8 @@ pub(crate) struct SessionArguments {
     /// The strongest permission a call may need: none, read-only, write, execute, dangerous
     #[arg(long, value_name = "LEVEL")]
     pub(crate) max_permission: Option<Permission>,
-    /// A host that commands may reach in this run: NAME, NAME:PORT or *.NAME; may be given several times
+    /// A host that commands and tools may reach in this run: NAME, NAME:PORT or *.NAME, and NAME:PORT=ADDRESS for an address that is not
+    /// public; may be given several times
     #[arg(long, value_name = "HOST")]
     pub(crate) allow_host: Vec<HostGrant>,
     /// A file or folder outside the Workspace that commands may read in this run; may be given several times

@@ -69,20 +69,20 @@ impl ModelSource for ChildSources {
         // A fault in its file is the person's to hear of where that agent is used.
         let agent: Option<AgentConfig> = load_agent(&self.home, &agent_id).ok().flatten();
         let environment = std::env::var("FLOE_MODEL").ok();
-        let opened = model::open(&Sources {
-            flag: specification,
+        let sources = Sources {
+            flag: None,
             environment: environment.as_deref(),
             agent: agent.as_ref(),
             agent_id: &agent_id,
             config: &self.config,
-        });
-        match (opened, specification) {
-            (Ok(chosen), _) => Ok(chosen.driver),
-            (Err(fault), Some(_)) => Err(self.without_paths(&fault.to_string())),
-            (Err(_), None) => Err(
+        };
+        match specification {
+            Some(named) => model::named(named, &sources)
+                .map_err(|error| self.without_paths(&format!("{error}."))),
+            None => model::open(&sources).map(|chosen| chosen.driver).map_err(|_| {
                 "none is set that can be opened. Name one in model_id, such as openai:NAME; the person can set FLOE_MODEL, or `model` in config.yaml."
-                    .to_owned(),
-            ),
+                    .to_owned()
+            }),
         }
     }
 }
@@ -141,5 +141,13 @@ mod tests {
         assert!(message.contains("a file of this machine"), "{message}");
         assert!(!message.contains("swordfish"));
         assert!(refused("gpt").contains("openai:NAME"));
+    }
+
+    #[test]
+    fn a_model_that_a_call_named_is_not_said_to_come_from_an_option() {
+        let folder = tempfile::tempdir().unwrap();
+        let sources = sources(folder.path());
+        let message = sources.model(Some("openai:")).map(|_| ()).unwrap_err();
+        assert!(!message.contains("--model"), "{message}");
     }
 }

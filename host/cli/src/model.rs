@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use floe_model::{ModelDriver, ModelSettings};
+use floe_model::{ModelDriver, ModelOpenError, ModelSettings};
 use floe_protocol::AgentId;
 
 use crate::config::{AgentConfig, Config};
@@ -32,12 +32,20 @@ pub(crate) struct Chosen {
 /// Chooses and opens the model. Nobody is asked anything yet.
 pub(crate) fn open(sources: &Sources<'_>) -> Result<Chosen, Fault> {
     let (specification, place) = choose(sources)?;
-    let driver = floe_model::open(&specification, &settings(sources))
+    let driver = named(&specification, sources)
         .map_err(|error| Fault::usage(format!("The model of {place} cannot be used: {error}.")))?;
     Ok(Chosen {
         driver,
         specification,
     })
+}
+
+/// Opens the model of that name, whatever else names one.
+pub(crate) fn named(
+    specification: &str,
+    sources: &Sources<'_>,
+) -> Result<Arc<dyn ModelDriver>, ModelOpenError> {
+    floe_model::open(specification, &settings(sources))
 }
 
 /// The specification and the place that named it.

@@ -235,8 +235,9 @@ impl Session {
                 services.plans.restore(call, plan);
             }
             let model = options.model.as_ref().map(|model| model.model_id());
-            if model != earlier.meta.model_id.as_deref() {
-                let model = model.unwrap_or("no model");
+            if let Some(model) = model
+                && Some(model) != earlier.meta.model_id.as_deref()
+            {
                 queue.warn("other_model", format!("this Session goes on with {model}"));
             }
         }

@@ -26,7 +26,7 @@ fn an_unknown_tool_fails() {
     );
     assert_eq!(
         ended.stderr,
-        "`floe tools` lists the tools that there are.\n"
+        "`floe tools --toolset all` lists the tools that there are.\n"
     );
 }
 

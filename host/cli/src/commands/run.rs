@@ -13,7 +13,7 @@ use crate::arguments::{ModeName, OutputForm, Run};
 use crate::config::AgentConfig;
 use crate::exit::{Ending, Fault, Status};
 use crate::model::{self, Chosen, Sources};
-use crate::rendering::{JsonLines, RunPrinter, footer};
+use crate::rendering::{JsonLines, RunPrinter, footer, plan_waits};
 use crate::setup::{Setup, registry};
 use crate::terminal::{Keep, Screen, Style, visible};
 
@@ -41,7 +41,12 @@ pub(crate) fn execute(arguments: &Run) -> Ending {
             agent: agent.as_ref(),
             agent_id: &agent_id,
             config: &setup.config,
-        })?
+        })
+    };
+    let model = match (model, &task) {
+        // A rejection asks no model, so it needs none.
+        (Err(_), Task::Decide(PlanDecision::Reject)) => None,
+        (model, _) => Some(model?),
     };
     host.block_on(run(arguments, task, setup, agent_id, agent, model))
 }
@@ -85,14 +90,17 @@ async fn run(
     setup: Setup,
     agent_id: AgentId,
     agent: Option<AgentConfig>,
-    model: Chosen,
+    model: Option<Chosen>,
 ) -> Ending {
     let screen = &setup.screen;
     let registry = registry(Some(POOL))?;
-    let asked_by = format!("the model {}", model.specification);
+    let asked_by = match &model {
+        Some(model) => format!("the model {}", model.specification),
+        None => "no model".to_owned(),
+    };
     let mut options = setup.options(registry, Surface::Run, asked_by, true);
     options.agent = agent_id;
-    options.model = Some(model.driver);
+    options.model = model.map(|model| model.driver);
     options.mode = arguments.mode.map_or(Mode::Build, Mode::from);
     options.selection = setup.selection(arguments.session.toolset, agent.as_ref());
     options.max_turns = setup.config.max_turns;
@@ -127,6 +135,7 @@ async fn run(
     let session = session.map_err(|error| Fault::usage(error.to_string()))?;
     let id = session.id().clone();
     let cancel = setup.interrupts.run();
+    let rejected = matches!(task, Task::Decide(PlanDecision::Reject));
     let mut end = match task {
         Task::Input(message) => session.run(&message, cancel).await,
         Task::Decide(decision) => match session.decide_plan(decision, cancel).await {
@@ -153,7 +162,10 @@ async fn run(
         screen.untrusted_result(plan);
         screen.end_result_line();
     }
-    say_end(&end, &id, screen);
+    if rejected {
+        screen.aside("The plan is rejected, and the Session is still in plan mode. The model learns of it with your next -m TEXT.");
+    }
+    say_end(&end, &id, arguments, screen);
     if end != RunEnd::Interrupted {
         say_ended_commands(&closed, screen);
     }
@@ -207,14 +219,11 @@ fn seconds(time: Duration) -> String {
     }
 }
 
-fn say_end(end: &RunEnd, id: &SessionId, screen: &Screen) {
+fn say_end(end: &RunEnd, id: &SessionId, arguments: &Run, screen: &Screen) {
     let bad = |word: &str| screen.aside_paint().paint(Style::Bad, word);
     match end {
         RunEnd::Ended { .. } => {}
-        RunEnd::PlanProposed { .. } => screen.aside(&format!(
-            "\nThe plan waits for your decision; nothing was changed.\n  floe run --resume {id} --mode build      carries it out\n  \
-             floe run --resume {id} --revise TEXT     sends it back\n  floe run --resume {id} --reject          rejects it"
-        )),
+        RunEnd::PlanProposed { .. } => screen.aside(&plan_waits(id, arguments)),
         RunEnd::Failed { reason } => {
             screen.aside(&format!(
                 "\n{} {}",

@@ -1,6 +1,6 @@
 //! The output of one call as text: the deltas as they come, on standard output; notes beside them on standard error.
 
-use floe_protocol::{Body, DecidedBy, EventMsg, ModelMsg, OmniMessage, Phase};
+use floe_protocol::{Body, DecidedBy, DecisionKind, EventMsg, ModelMsg, OmniMessage, Phase};
 
 use super::children::child_message;
 use crate::terminal::{Keep, Screen, Style, visible};
@@ -58,7 +58,7 @@ impl CallPrinter {
 /// What to type instead, where the gate that refused the call says what was wrong with the line.
 fn hint(gate: Option<&str>) -> Option<&'static str> {
     match gate {
-        Some("name") => Some("`floe tools` lists the tools that there are."),
+        Some("name") => Some("`floe tools --toolset all` lists the tools that there are."),
         Some("json") => Some(
             "In a shell, put single quotes around the JSON: floe call list '{\"path\":\"src\"}'",
         ),
@@ -84,10 +84,15 @@ pub(crate) fn note_event(event: &EventMsg, screen: &Screen) {
         EventMsg::ApprovalDecision(decision) if decision.by == DecidedBy::Nobody => {
             let label = screen.aside_paint().paint(Style::Warning, "warning:");
             let tool = visible(&decision.tool, Keep::Nothing);
+            let else_ = match decision.kind {
+                // No approval mode decides about what is beyond the sandbox.
+                DecisionKind::Widening => {
+                    "give what it needs with --allow-host, --allow-read or --allow-write".to_owned()
+                }
+                _ => format!("choose another --approve (now {})", decision.mode.as_str()),
+            };
             screen.aside(&format!(
-                "{label} nobody could be asked about `{tool}`, so it was denied. Run floe in a terminal to be asked, or choose \
-                 another --approve (now {}).",
-                decision.mode.as_str()
+                "{label} nobody could be asked about `{tool}`, so it was denied. Run floe in a terminal to be asked, or {else_}."
             ));
         }
         EventMsg::Subagent {
@@ -196,6 +201,27 @@ mod tests {
         assert_eq!(
             aside,
             "[image: image/png, 5 bytes; --output json prints it]\n"
+        );
+    }
+
+    #[test]
+    fn a_denial_without_a_person_names_what_would_have_allowed_it() {
+        let denied = |kind| {
+            let (screen, _, aside) = screen_for_tests();
+            let decision = serde_json::json!({
+                "decision": "deny", "tool_call_id": "c1", "tool": "curl", "kind": kind, "mode": "allow-all", "by": "nobody",
+                "scope": "once", "arguments_sha256": "", "capabilities": [], "waited_ms": 0
+            });
+            let decision = serde_json::from_value(decision).unwrap();
+            note_event(&EventMsg::ApprovalDecision(decision), &screen);
+            aside.text()
+        };
+        assert!(denied("call").contains("choose another --approve (now allow-all)"));
+        let widening = denied("widening");
+        assert!(widening.contains("--allow-host"), "{widening}");
+        assert!(
+            !widening.contains("--approve"),
+            "no mode decides about that: {widening}"
         );
     }
 
