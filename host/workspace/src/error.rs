@@ -220,12 +220,18 @@ impl WorkspaceError {
     /// What to do about it, where the message does not say it yet.
     pub fn hint(&self) -> Option<&'static str> {
         match self {
+            WorkspaceError::Outside { path } if path.is_empty() => {
+                Some("It is empty: name a path, or . for the Workspace itself.")
+            }
             WorkspaceError::Outside { .. } => Some(
                 "Path not allowed by security policy: use one relative to the Workspace, or one that starts with /workspace/.",
             ),
             WorkspaceError::NotFound { .. } => Some("List the directory to see what is there."),
             WorkspaceError::Hidden { .. } => Some("Ask the person for what you need of it."),
             WorkspaceError::IsDirectory { .. } => Some("List it to see its files."),
+            WorkspaceError::NotDirectory { path } if path.contains('/') => {
+                Some("Perhaps a folder in its path is a file; list the folders above it.")
+            }
             WorkspaceError::Stale { .. } => Some("Read it again, then edit what it is now."),
             WorkspaceError::Protected { .. } => Some("Ask the person to change it."),
             _ => None,

@@ -233,6 +233,17 @@ mod tests {
     }
 
     #[test]
+    fn an_empty_path_is_told_to_be_empty() {
+        let error = Fixture::new().workspace.resolve("").unwrap_err();
+        assert!(
+            error
+                .hint()
+                .unwrap()
+                .starts_with("It is empty: name a path")
+        );
+    }
+
+    #[test]
     fn an_encoded_separator_a_tilde_and_a_backslash_are_ordinary_characters() {
         let fixture = Fixture::new();
         for given in ["..%2fetc", "~/.ssh", "..\\etc"] {

@@ -4,7 +4,7 @@
 
 use std::cell::Cell;
 
-use url::{SyntaxViolation, Url};
+use url::{ParseError, SyntaxViolation, Url};
 
 use super::error::GateError;
 use super::limits::LONGEST_URL;
@@ -45,7 +45,13 @@ impl Address {
         let url = Url::options()
             .syntax_violation_callback(Some(&note))
             .parse(text)
-            .map_err(|error| GateError::invalid(format!("Invalid URL: {error}")))?;
+            .map_err(|error| {
+                let remedy = match error {
+                    ParseError::RelativeUrlWithoutBase => "; write it whole, with https://",
+                    _ => "",
+                };
+                GateError::invalid(format!("Invalid URL: {error}{remedy}"))
+            })?;
         let address = Address::new(url)?;
         if let Some(what) = repaired.get() {
             return Err(GateError::invalid(format!(

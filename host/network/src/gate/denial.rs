@@ -51,7 +51,10 @@ impl Why {
                 "only the person can allow it, with --allow-host NAME:PORT=ADDRESS or network.hosts",
             ),
             Why::Blocked => Some("only the person can take it off that list"),
-            Why::ReadOnlyCall | Why::TooManyNames => None,
+            Why::ReadOnlyCall => Some(
+                "leave the body out, or send it with a method that writes (POST, PUT, PATCH) where the mode and the permissions allow that",
+            ),
+            Why::TooManyNames => None,
         }
     }
 }
