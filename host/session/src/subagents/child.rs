@@ -75,6 +75,11 @@ impl Progress {
     }
 }
 
+/// A reason in words that a model may read: where this host keeps its files is not said.
+pub(super) fn inside(reason: &str, home: &str) -> String {
+    reason.replace(home, "FLOE_HOME")
+}
+
 /// A child Session.
 pub(crate) struct Child {
     pub(super) session: Session,
@@ -192,12 +197,8 @@ impl Child {
                 (Doing::Idle, text, None)
             }
             RunEnd::Failed { reason } => {
-                let reason = reason.replace(&self.home, "FLOE_HOME");
-                (
-                    Doing::Failed,
-                    String::new(),
-                    Some(Failure::new("io", reason)),
-                )
+                let failure = Failure::new("io", inside(&reason, &self.home));
+                (Doing::Failed, String::new(), Some(failure))
             }
             RunEnd::StoppedByRefusals { tool } => {
                 aborted(format!("stopped by repeated refusals of {tool}"))

@@ -13,7 +13,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
 use super::asking::{AsksParent, ClarifiesByParent, WorksFor};
-use super::child::{Child, Progress};
+use super::child::{Child, Progress, inside};
 use super::heritage;
 use super::lineage::{Kinship, Lineage};
 use crate::clarification::Questions;
@@ -22,6 +22,8 @@ use crate::{Session, SessionOptions};
 
 /// Children at once (spec/environment.md 1.8).
 const MOST_CHILDREN: usize = 8;
+/// Characters of what a task is called (spec/coding-tools.md 1.10).
+const LONGEST_TITLE: usize = 80;
 
 /// What children are made from.
 pub(crate) struct Family {
@@ -115,7 +117,7 @@ impl Children {
         let agent = options.agent.clone();
         let home = options.home.root().display().to_string();
         let session = Session::open_child(options, Kinship { id, parent })
-            .map_err(|error| Failure::new("io", error.to_string()))?;
+            .map_err(|error| Failure::new("io", inside(&error.to_string(), &home)))?;
         let child = Arc::new(Child {
             session,
             agent,
@@ -126,7 +128,8 @@ impl Children {
             home,
         });
         self.children().push(Arc::clone(&child));
-        self.task(&child, request.prompt, request.description, call)?;
+        let title = request.description.as_deref().and_then(title);
+        self.task(&child, request.prompt, title, call)?;
         Ok(child)
     }
 
@@ -243,6 +246,33 @@ impl Children {
     }
 }
 
+/// What a task is called, on one line; none where nothing is said.
+fn title(description: &str) -> Option<String> {
+    let words: Vec<&str> = description.split_whitespace().collect();
+    let line = words.join(" ");
+    let title = match line.chars().count() > LONGEST_TITLE {
+        true => {
+            let kept: String = line.chars().take(LONGEST_TITLE - 1).collect();
+            kept.trim_end().to_owned() + "…"
+        }
+        false => line,
+    };
+    (!title.is_empty()).then_some(title)
+}
+
 fn broke_off() -> Failure {
     Failure::new("internal", "the host broke off while it started a subagent")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_title_is_one_line_of_at_most_80_characters() {
+        assert_eq!(title(" find\n\ttimeouts "), Some("find timeouts".into()));
+        assert_eq!(title(" \n"), None);
+        assert_eq!(title(&"é".repeat(80)), Some("é".repeat(80)));
+        assert_eq!(title(&"é".repeat(81)), Some("é".repeat(79) + "…"));
+    }
 }
