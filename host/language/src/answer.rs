@@ -1,7 +1,6 @@
 //! From what a server says to what a tool reads: places in the counting of Floe's tools, with the lines that stand there, sorted and bounded.
 
 use std::cmp::Reverse;
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use floe_protocol::{Keep, visible};
@@ -27,7 +26,8 @@ const LONGEST_WORDS: usize = 500;
 pub(crate) struct Reader {
     places: Arc<Places>,
     encoding: Encoding,
-    texts: HashMap<String, Option<Arc<Text>>>,
+    /// The file that was read last. Places come sorted by their files, so each is read once, and no more than one is held.
+    last: Option<(String, Option<Arc<Text>>)>,
 }
 
 /// A place before anything was read.
@@ -44,7 +44,7 @@ impl Reader {
         Reader {
             places,
             encoding,
-            texts: HashMap::new(),
+            last: None,
         }
     }
 
@@ -210,11 +210,15 @@ impl Reader {
     }
 
     fn text(&mut self, file: &str) -> Option<Arc<Text>> {
-        if let Some(text) = self.texts.get(file) {
+        if let Some((last, text)) = &self.last
+            && last == file
+        {
             return text.clone();
         }
+        // What is held goes before what comes.
+        self.last = None;
         let text = documents::read(self.places.workspace(), file).ok();
-        self.texts.insert(file.to_owned(), text.clone());
+        self.last = Some((file.to_owned(), text.clone()));
         text
     }
 }

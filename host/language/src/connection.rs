@@ -18,6 +18,8 @@ use crate::framing;
 
 /// Messages that wait to be written.
 const QUEUE: usize = 128;
+/// Bytes of the id of a server's request.
+const LONGEST_ID: usize = 1024;
 
 /// Hears what a server says of its own accord.
 pub(crate) trait Receive: Send + Sync + 'static {
@@ -233,6 +235,13 @@ async fn read(
             break framing::FrameError::Garbage.to_string();
         };
         match (incoming.method, incoming.id) {
+            // An answer holds it once more, and a hundred answers may wait.
+            (Some(_), Some(Value::String(id))) if id.len() > LONGEST_ID => {
+                break framing::FrameError::Garbage.to_string();
+            }
+            (Some(_), Some(Value::Array(_) | Value::Object(_))) => {
+                break framing::FrameError::Garbage.to_string();
+            }
             (Some(method), Some(id)) => {
                 let reply = match receiver.asked(&method, &incoming.params) {
                     Some(result) => json!({"jsonrpc": "2.0", "id": id, "result": result}),
@@ -379,6 +388,16 @@ mod tests {
         next(&mut server).await;
         assert_eq!(*heard.0.lock().unwrap(), ["told"]);
         assert_eq!(connection.end(), None);
+    }
+
+    #[tokio::test]
+    async fn a_request_whose_id_is_no_id_ends_the_connection() {
+        for id in [json!("x".repeat(LONGEST_ID + 1)), json!([1]), json!({})] {
+            let (connection, _, mut server) = connected();
+            say(&mut server, json!({"id": id, "method": "known"})).await;
+            connection.ended().await;
+            assert!(connection.end().unwrap().contains("no message"));
+        }
     }
 
     #[tokio::test]

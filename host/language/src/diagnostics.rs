@@ -69,6 +69,7 @@ impl Diagnostics {
         }
         let mut items = reply::diagnostics(&params["diagnostics"]);
         items.truncate(MOST_KEPT);
+        items.iter_mut().for_each(WireDiagnostic::shorten);
         file.said = Some(Said {
             items,
             at: Instant::now(),
@@ -147,6 +148,20 @@ mod tests {
             () = flood => {}
         }
         assert!(Instant::now() <= until + Duration::from_secs(1));
+    }
+
+    #[tokio::test]
+    async fn of_long_words_no_more_is_kept_than_is_shown() {
+        let diagnostics = Diagnostics::new();
+        diagnostics.expect("a", 1);
+        let mut long = said(&"é".repeat(100_000), None);
+        long["diagnostics"][0]["code"] = json!({"deep": vec![0; 10_000]});
+        long["diagnostics"][0]["source"] = json!("s".repeat(100_000));
+        diagnostics.publish("a", &long);
+        let items = diagnostics.said("a").unwrap().items;
+        assert!(items[0].message.len() <= 4096 && items[0].message.starts_with('é'));
+        assert_eq!(items[0].code, Value::Null);
+        assert!(items[0].source.as_ref().unwrap().len() <= 256);
     }
 
     #[tokio::test(start_paused = true)]

@@ -12,6 +12,8 @@ use crate::text::Text;
 pub(crate) const LARGEST_FILE: u32 = 4 * 1024 * 1024;
 /// Files that are open at once; the one that nobody asked about for longest is closed for the next.
 const MOST_OPEN: usize = 32;
+/// Memory for them.
+const MOST_BYTES: usize = 64 * 1024 * 1024;
 /// Files whose changes are noticed.
 const MOST_WATCHED: usize = 20_000;
 
@@ -113,11 +115,12 @@ impl Documents {
         if let Some(open) = self.open.get_mut(path) {
             open.used = self.questions;
         }
-        if self.open.len() > MOST_OPEN {
+        while self.open.len() > 1 && self.is_full() {
             let oldest = self.open.iter().min_by_key(|(_, open)| open.used);
-            if let Some(oldest) = oldest.map(|(path, _)| path.clone()) {
-                self.close(oldest);
-            }
+            let Some(oldest) = oldest.map(|(path, _)| path.clone()) else {
+                break;
+            };
+            self.close(oldest);
         }
         Ok(text)
     }
@@ -179,6 +182,12 @@ impl Documents {
                 });
             }
         }
+    }
+
+    /// Whether more is open than may be.
+    fn is_full(&self) -> bool {
+        let size: usize = self.open.values().map(|open| open.text.size()).sum();
+        self.open.len() > MOST_OPEN || size > MOST_BYTES
     }
 
     fn close(&mut self, path: String) {
@@ -326,6 +335,18 @@ mod tests {
             stage.look(&last),
             [format!("open {last} {version}"), "close 1.b".to_owned()]
         );
+    }
+
+    #[test]
+    fn files_that_are_large_are_closed_earlier() {
+        let mut stage = Stage::new();
+        let lines = "\n".repeat(LARGEST_FILE as usize);
+        for number in 0..5 {
+            stage.write(&format!("{number}.b"), &lines);
+            stage.look(&format!("{number}.b"));
+        }
+        assert_eq!(stage.documents.open.len(), 3);
+        assert!(stage.documents.open.contains_key("4.b"));
     }
 
     #[test]

@@ -11,6 +11,13 @@ const LONGEST_LINE: u64 = 4096;
 /// Lines of a header.
 const MOST_LINES: usize = 32;
 
+/// The memory that the values of one message may take once it is read, by a measure that is never less.
+const MOST_MEMORY: usize = 256 * 1024 * 1024;
+/// What a value takes of it, beside its text.
+const VALUE: usize = 64;
+/// What an object takes of it, however little is in it.
+const OBJECT: usize = 640;
+
 /// Why nothing more can be read.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum FrameError {
@@ -20,6 +27,8 @@ pub(crate) enum FrameError {
     Garbage,
     #[error("it wrote a message of {0} bytes (limit {LONGEST_MESSAGE})")]
     TooLong(u64),
+    #[error("it wrote a message of too many values")]
+    Crowded,
     #[error("its output cannot be read")]
     Io,
 }
@@ -54,10 +63,27 @@ pub(crate) async fn read(input: &mut (impl AsyncBufRead + Unpin)) -> Result<Vec<
     let mut message = Vec::new();
     let read = input.take(length).read_to_end(&mut message).await;
     match read {
+        Ok(read) if read as u64 == length && is_crowded(&message) => Err(FrameError::Crowded),
         Ok(read) if read as u64 == length => Ok(message),
         Ok(_) => Err(FrameError::End),
         Err(_) => Err(FrameError::Io),
     }
+}
+
+/// Whether a message would be read as values that take many times its own memory, as millions of empty objects do.
+fn is_crowded(message: &[u8]) -> bool {
+    let (mut memory, mut is_text, mut is_escaped) = (0, false, false);
+    for byte in message {
+        match byte {
+            _ if is_escaped => is_escaped = false,
+            b'\\' => is_escaped = is_text,
+            b'"' => is_text = !is_text,
+            b'{' if !is_text => memory += OBJECT,
+            b'[' | b',' if !is_text => memory += VALUE,
+            _ => {}
+        }
+    }
+    memory > MOST_MEMORY
 }
 
 /// Writes one message.
@@ -111,6 +137,21 @@ mod tests {
         }
         let cut = read_all(b"Content-Length: 9\r\n\r\n7").await;
         assert_eq!(cut, Err(FrameError::End));
+    }
+
+    #[tokio::test]
+    async fn a_message_of_millions_of_small_values_is_refused_before_they_are_made() {
+        let framed = |body: &str| format!("Content-Length: {}\r\n\r\n{body}", body.len());
+        for value in ["{},", "[],", "0,"] {
+            let body = format!("[{}0]", value.repeat(LONGEST_MESSAGE / value.len() - 2));
+            let read = read_all(framed(&body).as_bytes()).await;
+            assert_eq!(read, Err(FrameError::Crowded), "{value}");
+        }
+        let place = r#"{"uri":"file:///workspace/src/a.c","range":{"start":{"line":1,"character":2},"end":{"line":1,"character":3}}},"#;
+        let body = format!("[{}0]", place.repeat(90_000));
+        assert!(read_all(framed(&body).as_bytes()).await.is_ok());
+        let text = format!("\"{}\\\"\"", "{,[".repeat(LONGEST_MESSAGE / 3 - 9));
+        assert!(read_all(framed(&text).as_bytes()).await.is_ok());
     }
 
     #[tokio::test]

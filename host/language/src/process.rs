@@ -31,7 +31,6 @@ const SHOWN_LINES: usize = 6;
 pub(crate) struct Ground {
     pub(crate) workspace: Workspace,
     pub(crate) policy: Policy,
-    pub(crate) unconfined: bool,
     pub(crate) helper: Option<PathBuf>,
     pub(crate) private: Vec<PathBuf>,
     pub(crate) person_home: Option<PathBuf>,
@@ -95,7 +94,6 @@ impl Ground {
             folder("outputs")?,
         );
         options.policy = self.policy(program);
-        options.unconfined = self.unconfined;
         options.private.clone_from(&self.private);
         options.person_home.clone_from(&self.person_home);
         options.search_path.clone_from(&self.search_path);

@@ -31,6 +31,25 @@ pub(crate) struct WireDiagnostic {
     pub(crate) message: String,
 }
 
+impl WireDiagnostic {
+    /// Cuts what is longer than anything that is shown, so that little is held of it.
+    pub(crate) fn shorten(&mut self) {
+        fn cut(text: &mut String, most: usize) {
+            text.truncate(text.floor_char_boundary(most));
+            text.shrink_to_fit();
+        }
+        cut(&mut self.message, 4096);
+        if let Some(source) = &mut self.source {
+            cut(source, 256);
+        }
+        match &mut self.code {
+            Value::String(code) => cut(code, 256),
+            Value::Number(_) => {}
+            code => *code = Value::Null,
+        }
+    }
+}
+
 /// Something that has a name.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct WireSymbol {

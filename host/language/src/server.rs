@@ -25,6 +25,8 @@ const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// Announcements of one server that are kept.
 const MOST_REGISTERED: usize = 256;
+/// Bytes of the name or method of an announcement.
+const LONGEST_NAME: usize = 256;
 
 /// One server that runs.
 pub(crate) struct Server {
@@ -88,6 +90,7 @@ impl Receive for Heard {
                     let (id, method) = (&registration["id"], &registration["method"]);
                     if let (Some(id), Some(method)) = (id.as_str(), method.as_str())
                         && registered.len() < MOST_REGISTERED
+                        && id.len().max(method.len()) <= LONGEST_NAME
                     {
                         registered.insert(id.to_owned(), method.to_owned());
                     }

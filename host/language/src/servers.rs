@@ -30,10 +30,9 @@ const MOST_DOUBLINGS: u32 = 6;
 pub struct ServerOptions {
     /// What they read, as tools may read it.
     pub workspace: Workspace,
-    /// What commands of the Session may do. A server may less: it changes nothing and reaches no network.
+    /// What commands of the Session may do. A server may less: it changes nothing and reaches no network, and it is never started without
+    /// walls, because it may run what a project brings along and nobody is asked before.
     pub policy: Policy,
-    /// Run without walls. Only on the operator's explicit word.
-    pub unconfined: bool,
     /// The binary whose `main` calls [`floe_sandbox::helper_main`] first; this very one where none.
     pub helper: Option<PathBuf>,
     /// Folders of the host that no server sees: Floe's own. Canonical.
@@ -160,7 +159,6 @@ impl LanguageServers {
                 ground: Arc::new(Ground {
                     workspace: options.workspace,
                     policy: options.policy,
-                    unconfined: options.unconfined,
                     helper: options.helper,
                     private: options.private,
                     person_home: options.person_home,

@@ -11,10 +11,10 @@ const SHOWN: usize = 200;
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Text {
     content: String,
-    /// Where lines start as tools count them.
-    lines: Vec<usize>,
-    /// Where lines start as the protocol counts them.
-    wire_lines: Vec<usize>,
+    /// Where lines start as tools count them. A file may be all lines, so each costs four bytes and no more.
+    lines: Vec<u32>,
+    /// Where lines start as the protocol counts them, where that is another counting.
+    wire_lines: Option<Vec<u32>>,
 }
 
 impl Text {
@@ -33,22 +33,30 @@ impl Text {
 
     pub(crate) fn new(content: String) -> Text {
         let bytes = content.as_bytes();
-        let mut lines = vec![0];
-        let mut wire_lines = vec![0];
-        for (at, byte) in bytes.iter().enumerate() {
-            let next = bytes.get(at + 1);
-            if *byte == b'\n' {
-                lines.push(at + 1);
-            }
-            if *byte == b'\n' || (*byte == b'\r' && next != Some(&b'\n')) {
-                wire_lines.push(at + 1);
-            }
-        }
+        let is_lone_cr = |at: usize| bytes[at] == b'\r' && bytes.get(at + 1) != Some(&b'\n');
+        let starts = |ends: &dyn Fn(usize) -> bool| {
+            let behind = (0..bytes.len()).filter(|at| ends(*at)).map(|at| at + 1);
+            let behind = behind.filter_map(|at| u32::try_from(at).ok());
+            std::iter::once(0).chain(behind).collect::<Vec<u32>>()
+        };
+        let lines = starts(&|at| bytes[at] == b'\n');
+        let differs = (0..bytes.len()).any(is_lone_cr);
+        let wire_lines = differs.then(|| starts(&|at| bytes[at] == b'\n' || is_lone_cr(at)));
         Text {
-            content,
             lines,
             wire_lines,
+            content,
         }
+    }
+
+    /// The memory that it takes.
+    pub(crate) fn size(&self) -> usize {
+        let wire_lines = self.wire_lines.as_ref().map_or(0, Vec::len);
+        self.content.len() + 4 * (self.lines.len() + wire_lines)
+    }
+
+    fn wire_lines(&self) -> &[u32] {
+        self.wire_lines.as_deref().unwrap_or(&self.lines)
     }
 
     /// All of it.
@@ -72,9 +80,9 @@ impl Text {
         let before = (character as usize).checked_sub(1);
         let mut places = text.char_indices().map(|(at, _)| at);
         match before.map(|before| (before, places.nth(before))) {
-            Some((_, Some(inside))) => Ok(self.lines[at] + inside),
+            Some((_, Some(inside))) => Ok(self.lines[at] as usize + inside),
             Some((before, None)) if before == text.chars().count() => {
-                Ok(self.lines[at] + text.len())
+                Ok(self.lines[at] as usize + text.len())
             }
             _ => Err(format!(
                 "There is no character {character} in line {line}, which has {}.",
@@ -85,8 +93,8 @@ impl Text {
 
     /// The place of a byte.
     pub(crate) fn position_of(&self, offset: usize) -> Position {
-        let at = self.lines.partition_point(|start| *start <= offset) - 1;
-        let before = self.content[self.lines[at]..offset].chars().count();
+        let (at, start) = line_of(&self.lines, offset);
+        let before = self.content[start..offset].chars().count();
         Position {
             line: number(at),
             character: number(before),
@@ -95,8 +103,8 @@ impl Text {
 
     /// A byte's place in the words of the protocol.
     pub(crate) fn to_wire(&self, offset: usize, encoding: Encoding) -> WirePosition {
-        let at = self.wire_lines.partition_point(|start| *start <= offset) - 1;
-        let units = encoding.units(&self.content[self.wire_lines[at]..offset]);
+        let (at, start) = line_of(self.wire_lines(), offset);
+        let units = encoding.units(&self.content[start..offset]);
         WirePosition {
             line: u32::try_from(at).unwrap_or(u32::MAX),
             character: u32::try_from(units).unwrap_or(u32::MAX),
@@ -106,11 +114,11 @@ impl Text {
     /// The byte of a place in the words of the protocol. What lies behind the end of its line or of the text is that end.
     pub(crate) fn offset_of_wire(&self, position: WirePosition, encoding: Encoding) -> usize {
         let at = position.line as usize;
-        let Some(start) = self.wire_lines.get(at) else {
+        let Some(start) = self.wire_lines().get(at) else {
             return self.content.len();
         };
-        let line = line_at(&self.content, &self.wire_lines, at);
-        start + encoding.byte_of(line, position.character as usize)
+        let line = line_at(&self.content, self.wire_lines(), at);
+        *start as usize + encoding.byte_of(line, position.character as usize)
     }
 
     /// The places of both ends of a range.
@@ -141,12 +149,19 @@ impl Text {
     }
 }
 
+/// The line that a byte lies in, and where it starts.
+fn line_of(starts: &[u32], offset: usize) -> (usize, usize) {
+    let at = starts.partition_point(|start| *start as usize <= offset) - 1;
+    (at, starts[at] as usize)
+}
+
 /// A line without its end.
-fn line_at<'t>(content: &'t str, starts: &[usize], at: usize) -> &'t str {
+fn line_at<'t>(content: &'t str, starts: &[u32], at: usize) -> &'t str {
+    let start = starts[at] as usize;
     let Some(end) = starts.get(at + 1) else {
-        return &content[starts[at]..];
+        return &content[start..];
     };
-    let line = &content[starts[at]..*end];
+    let line = &content[start..*end as usize];
     let line = line.strip_suffix('\n').unwrap_or(line);
     line.strip_suffix('\r').unwrap_or(line)
 }

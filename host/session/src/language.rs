@@ -11,7 +11,6 @@ pub(crate) struct Ground<'s> {
     /// As tools may read it.
     pub(crate) workspace: Workspace,
     pub(crate) policy: &'s Policy,
-    pub(crate) unconfined: bool,
     pub(crate) helper: Option<PathBuf>,
     /// Where Floe keeps its own files.
     pub(crate) private: PathBuf,
@@ -24,7 +23,6 @@ pub(crate) fn servers(ground: Ground<'_>) -> LanguageServers {
     LanguageServers::new(ServerOptions {
         workspace: ground.workspace,
         policy: ground.policy.clone(),
-        unconfined: ground.unconfined,
         helper: ground.helper,
         private: vec![ground.private],
         person_home: std::env::home_dir(),

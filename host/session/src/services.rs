@@ -132,7 +132,6 @@ impl Services {
         let language_servers = Arc::new(language::servers(language::Ground {
             workspace: readable.clone(),
             policy: &policy,
-            unconfined,
             helper: helper.clone(),
             private: canonical(home.root()),
             folder: folders.language_servers.clone(),

@@ -64,7 +64,6 @@ impl Stage {
         let mut options = ServerOptions {
             workspace: opened.with_hidden(hidden),
             policy: Policy::default(),
-            unconfined: false,
             helper: Some(env!("CARGO_BIN_EXE_floe-language-helper").into()),
             private: Vec::new(),
             person_home: Some(root.join("person")),
