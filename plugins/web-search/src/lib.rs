@@ -106,6 +106,7 @@ fn explain(failure: &Failure) -> String {
 }
 
 fn show(query: &str, provider: &str, hits: Vec<Hit>, domains: &Domains, wanted: u32) -> Outcome {
+    let found = hits.len();
     let results: Vec<Listed> = hits
         .into_iter()
         .filter(|hit| domains.admit(&hit.url))
@@ -118,7 +119,11 @@ fn show(query: &str, provider: &str, hits: Vec<Hit>, domains: &Domains, wanted: 
         })
         .collect();
     let text = if results.is_empty() {
-        format!("No results found for: {}", one_line(query, EXCERPT))
+        let none = format!("No results found for: {}", one_line(query, EXCERPT));
+        match found {
+            0 => none,
+            _ => format!("{none}\n[left out by allowed_domains or blocked_domains: {found}]"),
+        }
     } else {
         listed(query, provider, &results)
     };
@@ -203,6 +208,16 @@ mod tests {
         assert_eq!(
             shown(Vec::new(), &Domains::default(), 5),
             "No results found for: cats & dogs"
+        );
+    }
+
+    #[test]
+    fn results_that_are_all_left_out_by_their_domains_are_counted() {
+        let domains = Domains::new(Some(vec!["3.example".into()]), None);
+        assert_eq!(
+            shown(vec![hit(1), hit(2)], &domains, 5),
+            "No results found for: cats & dogs\n\
+             [left out by allowed_domains or blocked_domains: 2]"
         );
     }
 

@@ -162,7 +162,7 @@ async fn an_engine_that_refuses_or_answers_with_something_else_is_a_failure_that
     let page = search(&rig, json!({"query": "x"})).await;
     assert_eq!(
         page.failed(),
-        "Web search failed: the answer of 127.0.0.1 is no JSON"
+        "Web search failed: the answer of 127.0.0.1 is no JSON. The person can look whether web_search.url in the configuration is the engine's address for answers in JSON."
     );
 }
 

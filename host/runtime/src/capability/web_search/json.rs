@@ -127,30 +127,39 @@ impl WebSearch for JsonSearch {
             .send(request, &reach)
             .await
             .map_err(|error| Failure {
-                hint: error.hint().map(str::to_owned),
+                hint: error.hint().map(sentence),
                 retryable: error.is_retryable(),
-                ..Failure::new(error.code(), format!("{name} was not reached: {error}"))
+                ..Failure::new(error.code(), format!("{name} was not reached: {error}."))
             })?;
         if response.status != 200 {
-            let message = format!("{name} answered with status {}", response.status);
-            let failure = Failure::new("io", message);
-            return Err(match response.status {
-                403 => failure.with_hint("an engine that refuses JSON has to be told to allow it"),
-                _ => failure,
-            });
+            let message = format!("{name} answered with status {}.", response.status);
+            return Err(Failure::new("io", message).with_hint(match response.status {
+                403 => "An engine that refuses JSON has to be told to allow it.",
+                _ => SET_UP,
+            }));
         }
-        let answer = read(&mut response.body)
-            .await
-            .map_err(|message| Failure::new("io", format!("the answer of {name} {message}")))?;
+        let answer = read(&mut response.body).await.map_err(|message| {
+            Failure::new("io", format!("the answer of {name} {message}.")).with_hint(SET_UP)
+        })?;
         Ok(Hits {
             provider: name.clone(),
             items: hits(&answer, options, max_results).map_err(|message| {
-                Failure::new("io", message).with_hint(
-                    "the places under web_search in the configuration must be those of the engine",
+                Failure::new("io", format!("{message}.")).with_hint(
+                    "The places under web_search in the configuration must be those of the engine.",
                 )
             })?,
         })
     }
+}
+
+/// What to look at where an answer is none of a search engine that speaks JSON.
+const SET_UP: &str = "The person can look whether web_search.url in the configuration is the engine's address for answers in JSON.";
+
+/// A remedy of the gate as a sentence of its own.
+fn sentence(words: &str) -> String {
+    let mut letters = words.chars();
+    let first = letters.next().into_iter().flat_map(char::to_uppercase);
+    format!("{}{}.", first.collect::<String>(), letters.as_str())
 }
 
 /// The address for a query.
