@@ -10,10 +10,12 @@ use floe_environment::{
     CallSite, Environment, EnvironmentOptions, HostsFactory, MessageSink, RegisteredTool, Registry,
     Selection, Toolset,
 };
+use floe_network::{Denial, Gate, GateOptions, HostGrants, Reach};
 use floe_protocol::{
     AgentId, ApprovalMode, Home, OmniMessage, SessionId, StopReason, ToolCall, ToolDefinition,
 };
 use floe_runtime::capability::edits::OpenedEdits;
+use floe_runtime::capability::http::{GatedHttp, ObserveDenials};
 use floe_runtime::capability::workspace::OpenedWorkspace;
 use floe_runtime::{CapabilitySet, Component, ComponentSource, Hosts, Runtime, RuntimeOptions};
 use floe_tests::components::{guest, tool};
@@ -48,6 +50,13 @@ impl MessageSink for TraceSink {
     }
 }
 
+/// Everything that is asked for is granted.
+struct NoDenials;
+
+impl ObserveDenials for NoDenials {
+    fn denied(&self, _denial: &Denial) {}
+}
+
 struct SharedHosts(Arc<Hosts>);
 
 impl HostsFactory for SharedHosts {
@@ -77,7 +86,26 @@ impl House {
             workspace: Arc::new(OpenedWorkspace::new(opened)),
             ..Hosts::deny()
         };
-        House::with(state, hosts, async |runtime| {
+        House::of_the_binary(state, hosts, names)
+    }
+
+    /// With this tool of the binary, which speaks HTTP with the hosts that are granted.
+    pub(crate) fn of_the_web(name: &'static str, grants: HostGrants) -> House {
+        let gate = Gate::new(GateOptions {
+            grants,
+            ..GateOptions::default()
+        });
+        let http = GatedHttp::new(gate, Reach::default(), Arc::new(NoDenials));
+        let hosts = Hosts {
+            http: Arc::new(http),
+            ..Hosts::deny()
+        };
+        let home = tempfile::tempdir().expect("a temporary folder");
+        House::of_the_binary(home, hosts, &[name])
+    }
+
+    fn of_the_binary(home: TempDir, hosts: Hosts, names: &[&str]) -> House {
+        House::with(home, hosts, async |runtime| {
             let mut registry = Registry::new();
             for name in names {
                 insert(&mut registry, runtime, built(runtime, name), |_| {}).await;

@@ -18,6 +18,7 @@ mod searching;
 mod sessions;
 mod trace;
 mod tree;
+mod web;
 
 use criterion::Criterion;
 use figures::Figures;
@@ -34,6 +35,7 @@ fn main() {
     sessions::measure(&mut figures);
     trace::measure(&mut figures);
     files::measure(&mut figures);
+    web::measure(&mut figures);
     searching::measure(&mut figures);
     let table = figures.table();
     criterion.final_summary();
