@@ -133,10 +133,12 @@ impl WebSearch for JsonSearch {
             })?;
         if response.status != 200 {
             let message = format!("{name} answered with status {}.", response.status);
-            return Err(Failure::new("io", message).with_hint(match response.status {
-                403 => "An engine that refuses JSON has to be told to allow it.",
-                _ => SET_UP,
-            }));
+            return Err(
+                Failure::new("io", message).with_hint(match response.status {
+                    403 => "An engine that refuses JSON has to be told to allow it.",
+                    _ => SET_UP,
+                }),
+            );
         }
         let answer = read(&mut response.body).await.map_err(|message| {
             Failure::new("io", format!("the answer of {name} {message}.")).with_hint(SET_UP)
