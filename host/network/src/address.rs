@@ -81,8 +81,16 @@ pub fn is_public(address: IpAddr) -> bool {
                     .any(|&([first, second, third], length)| {
                         within(Ipv6Addr::new(first, second, third, 0, 0, 0, 0, 0), length)
                     })
+                && !is_isatap(address)
         }
     }
+}
+
+/// Whether an address holds an IPv4 address as ISATAP does, behind any prefix. With or without the bit that says that the IPv4
+/// address is unique.
+fn is_isatap(address: Ipv6Addr) -> bool {
+    let [_, _, _, _, first, second, _, _] = address.segments();
+    first & !0x0200 == 0 && second == 0x5efe
 }
 
 /// Whether `address` is one of this machine: a machine that is open to the world has public ones, and behind them the same
@@ -118,7 +126,7 @@ mod tests {
     }
 
     /// Both ends of every block, and its neighbours.
-    const CASES: [(&str, bool); 73] = [
+    const CASES: [(&str, bool); 77] = [
         ("0.0.0.0", false),
         ("0.255.255.255", false),
         ("1.0.0.0", true),
@@ -186,6 +194,10 @@ mod tests {
         ("2002:7f00:1::1", false),
         ("2620:4f:8000::1", false),
         ("2a00:1450:4001::1", true),
+        ("2a00:1450:4001::5efe:7f00:1", false),
+        ("2a00:1450:4001:0:200:5efe:a00:1", false),
+        ("2a00:1450:4001:0:100:5efe:a00:1", true),
+        ("2a00:1450:4001::5eff:7f00:1", true),
         ("3ffe:ffff::1", true),
         ("3fff:fff::1", false),
         ("4000::1", false),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use bytes::{Buf, Bytes, BytesMut};
+use bytes::{Buf, Bytes};
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use tokio::sync::OwnedSemaphorePermit;
@@ -24,12 +24,14 @@ pub struct GateBody {
     scrub: Option<Arc<Scrub>>,
     /// May be the beginning of a secret.
     held: Vec<u8>,
-    ready: BytesMut,
+    ready: Bytes,
     /// Bytes that may still come.
     left: u64,
     limit: u64,
     keep: Option<Keep>,
     fault: Option<GateError>,
+    /// Of a remembered one, which takes as much of the host's memory as one that is under way.
+    _permit: Option<OwnedSemaphorePermit>,
 }
 
 /// The transfer.
@@ -65,25 +67,27 @@ impl GateBody {
             gzip: is_gzip.then(Gzip::new),
             scrub,
             held: Vec::new(),
-            ready: BytesMut::new(),
+            ready: Bytes::new(),
             left: limit,
             limit,
             keep,
             fault: None,
+            _permit: None,
         }
     }
 
-    pub(super) fn remembered(body: Bytes) -> GateBody {
+    pub(super) fn remembered(body: Bytes, permit: OwnedSemaphorePermit) -> GateBody {
         GateBody {
             source: None,
             gzip: None,
             scrub: None,
             held: Vec::new(),
-            ready: BytesMut::from(body),
+            ready: body,
             left: 0,
             limit: 0,
             keep: None,
             fault: None,
+            _permit: Some(permit),
         }
     }
 
@@ -103,12 +107,15 @@ impl GateBody {
                 Err(fault) => {
                     self.source = None;
                     self.keep = None;
-                    self.fault = Some(fault);
+                    self.fault = Some(match &self.scrub {
+                        Some(scrub) => fault.without(scrub),
+                        None => fault,
+                    });
                 }
             }
         }
         let taken = self.ready.len().min(max.max(1));
-        Ok(Some(self.ready.split_to(taken).freeze()))
+        Ok(Some(self.ready.split_to(taken)))
     }
 
     /// Lets a little more come; false where there is no more.
@@ -139,6 +146,7 @@ impl GateBody {
         Ok(true)
     }
 
+    /// Makes bytes ready, of which none are.
     fn take_in(&mut self, bytes: &[u8], is_end: bool) -> Result<(), GateError> {
         self.left = self.left.checked_sub(bytes.len() as u64).ok_or_else(|| {
             GateError::TooLarge(format!(
@@ -146,17 +154,15 @@ impl GateBody {
                 self.limit
             ))
         })?;
-        let settled = match &self.scrub {
-            None => None,
+        self.ready = match &self.scrub {
+            None => Bytes::copy_from_slice(bytes),
             Some(scrub) => {
                 self.held.extend_from_slice(bytes);
-                Some(scrub.settle(&mut self.held, is_end))
+                scrub.settle(&mut self.held, is_end).into()
             }
         };
-        let settled = settled.as_deref().unwrap_or(bytes);
-        self.ready.extend_from_slice(settled);
         if let Some(keep) = &mut self.keep {
-            keep.body.extend_from_slice(settled);
+            keep.body.extend_from_slice(&self.ready);
             if keep.body.len() > MOST_OF_ONE {
                 self.keep = None;
             }

@@ -5,11 +5,60 @@ use std::io::Write;
 
 use bytes::{Buf, Bytes};
 use flate2::write::MultiGzDecoder;
+use http::Method;
+use http::header::{self, HeaderMap};
 
+use super::address::Address;
 use super::error::GateError;
 
 /// Compressed bytes that go in at once; at most about a thousand times as many come out.
 const AT_ONCE: usize = 1 << 10;
+
+/// How a body comes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Coding {
+    /// As it is.
+    Plain,
+    /// In the one compression that is asked for.
+    Gzip,
+    /// In one that nobody asked for, or in several; it is handed on like that.
+    Other,
+}
+
+impl Coding {
+    pub(super) fn of(headers: &HeaderMap) -> Coding {
+        let mut named = headers.get_all(header::CONTENT_ENCODING).iter();
+        let (Some(coding), None) = (named.next(), named.next()) else {
+            return match headers.contains_key(header::CONTENT_ENCODING) {
+                true => Coding::Other,
+                false => Coding::Plain,
+            };
+        };
+        let is = |name: &[u8]| coding.as_bytes().eq_ignore_ascii_case(name);
+        if is(b"gzip") || is(b"x-gzip") {
+            Coding::Gzip
+        } else if is(b"identity") || is(b"") {
+            Coding::Plain
+        } else {
+            Coding::Other
+        }
+    }
+}
+
+/// Refuses a response of a host that may know a secret, where nobody could find the secret in it.
+pub(super) fn can_be_looked_through(
+    method: &Method,
+    from: &Address,
+    headers: &HeaderMap,
+) -> Result<(), GateError> {
+    match *method != Method::HEAD && Coding::of(headers) == Coding::Other {
+        true => Err(GateError::failed(format!(
+            "{} answers in a compression that it was not asked for, in which no secret could be found; nothing of it is shown",
+            from.target.host
+        ))),
+        false => Ok(()),
+    }
+}
 
 /// A body's compression.
 pub(super) struct Gzip {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::denial::Denial;
+use super::scrub::Scrub;
 
 /// Makes the failure of a request whose whole time is over, from what was waited for.
 pub(super) type Late = Arc<dyn Fn(&str) -> GateError + Send + Sync>;
@@ -41,6 +42,23 @@ impl GateError {
 
     pub(super) fn failed(message: impl Into<String>) -> GateError {
         GateError::Failed(message.into())
+    }
+
+    /// The same without secrets: what another side chose, such as the host that it redirects to, may hold one that it was sent.
+    pub(super) fn without(self, scrub: &Scrub) -> GateError {
+        match self {
+            GateError::Refused(denial) => GateError::Refused(Denial {
+                host: scrub.text(&denial.host),
+                ..denial
+            }),
+            GateError::Invalid(message) => GateError::Invalid(scrub.text(&message)),
+            GateError::TimedOut { what, limit } => GateError::TimedOut {
+                what: scrub.text(&what),
+                limit,
+            },
+            GateError::TooLarge(message) => GateError::TooLarge(scrub.text(&message)),
+            GateError::Failed(message) => GateError::Failed(scrub.text(&message)),
+        }
     }
 
     /// The stable code, as tools see it.

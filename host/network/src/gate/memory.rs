@@ -18,8 +18,9 @@ const LONGEST: Duration = Duration::from_secs(15 * 60);
 const MOST_BYTES: usize = 16 << 20;
 /// Bytes of one response.
 pub(super) const MOST_OF_ONE: usize = 4 << 20;
-/// What one response costs beside its body.
+/// What one response costs beside the texts that it holds, and what each of these does.
 const COST: usize = 4 << 10;
+const COST_OF_A_TEXT: usize = 64;
 
 /// What a response was the answer to.
 #[derive(Clone, PartialEq, Eq)]
@@ -55,6 +56,17 @@ pub(super) struct Kept {
     pub(super) body: Bytes,
 }
 
+/// What a response and what it was the answer to cost, at least. Everything but the number of responses is as long as the other side
+/// likes.
+fn cost(key: &Key, response: &Kept) -> usize {
+    let fields = key.fields.iter().chain(&response.headers);
+    let fields = fields.map(|(name, value)| name.len() + value.len() + 2 * COST_OF_A_TEXT);
+    let way = response.way.iter();
+    let way = way.map(|address| address.url.as_str().len() + 4 * COST_OF_A_TEXT);
+    let texts: usize = fields.chain(way).sum();
+    COST + key.url.len() + texts + response.body.len()
+}
+
 /// The kept responses of one Session, the oldest first.
 #[derive(Default)]
 pub(super) struct Memory(Mutex<VecDeque<(Key, Instant, Arc<Kept>)>>);
@@ -74,13 +86,12 @@ impl Memory {
         let mut kept = self.kept();
         kept.retain(|(known, since, _)| *known != key && since.elapsed() <= LONGEST);
         kept.push_back((key, Instant::now(), Arc::new(response)));
-        let cost = |kept: &VecDeque<(Key, Instant, Arc<Kept>)>| -> usize {
-            kept.iter()
-                .map(|(_, _, response)| response.body.len() + COST)
-                .sum()
-        };
-        while cost(&kept) > MOST_BYTES {
-            kept.pop_front();
+        let costs = kept.iter().map(|(key, _, response)| cost(key, response));
+        let mut all: usize = costs.sum();
+        while all > MOST_BYTES
+            && let Some((key, _, response)) = kept.pop_front()
+        {
+            all -= cost(&key, &response);
         }
     }
 

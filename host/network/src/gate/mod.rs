@@ -33,11 +33,12 @@ use http::header::{self, HeaderMap};
 use http::{Method, Response};
 use hyper::body::Incoming;
 use rustls::ClientConfig;
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout_at};
 
 use self::address::Address;
 use self::body::{Keep, Source};
+use self::decode::Coding;
 use self::dial::{Connection, Trust, dial};
 use self::error::Late;
 use self::exchange::{Attempt, Outgoing, exchange};
@@ -174,16 +175,13 @@ impl Gate {
         reach: &Reach,
     ) -> Result<GateResponse, GateError> {
         let shared = &self.0;
-        let checked = Checked::new(&request, &shared.limits)?;
-        if request.url.contains(secrets::PLACEHOLDER) {
-            return Err(GateError::invalid(
-                "a secret stands in the value of a header field only; every server on the way writes URLs down",
-            ));
-        }
-        let address = Address::parse(&request.url)?;
-        Sending::new(shared, &request, reach)
-            .follow(checked, address)
+        shared
+            .send(&request, reach)
             .await
+            .map_err(|error| match &shared.scrub {
+                Some(scrub) => error.without(scrub),
+                None => error,
+            })
     }
 
     /// What a grant would add to what a call reaches anyway.
@@ -194,6 +192,25 @@ impl Gate {
     /// Ends the connections that wait.
     pub fn close(&self) {
         self.0.pool.clear();
+    }
+}
+
+impl Shared {
+    async fn send(
+        self: &Arc<Shared>,
+        request: &GateRequest,
+        reach: &Reach,
+    ) -> Result<GateResponse, GateError> {
+        let checked = Checked::new(request, &self.limits)?;
+        if request.url.contains(secrets::PLACEHOLDER) {
+            return Err(GateError::invalid(
+                "a secret stands in the value of a header field only; every server on the way writes URLs down",
+            ));
+        }
+        let address = Address::parse(&request.url)?;
+        Sending::new(self, request, reach)
+            .follow(checked, address)
+            .await
     }
 }
 
@@ -229,14 +246,6 @@ impl<'a> Sending<'a> {
         mut request: Checked,
         mut address: Address,
     ) -> Result<GateResponse, GateError> {
-        let key = Key::new(&address, &request.headers, self.max_redirects);
-        let is_get = request.method == Method::GET && request.reads_only();
-        let max_age = request.max_age.filter(|_| is_get);
-        if let Some(max_age) = max_age
-            && let Some((kept, age)) = self.shared.memory.recall(&key, max_age)
-        {
-            return self.recalled(&kept, age);
-        }
         let permit = timeout_at(
             self.deadline,
             Arc::clone(&self.shared.at_once).acquire_owned(),
@@ -244,6 +253,14 @@ impl<'a> Sending<'a> {
         .await
         .map_err(|_| (self.slow)("waiting for other requests"))?
         .map_err(|_| GateError::failed("the Session has ended"))?;
+        let key = Key::new(&address, &request.headers, self.max_redirects);
+        let is_get = request.method == Method::GET && request.reads_only();
+        let max_age = request.max_age.filter(|_| is_get);
+        if let Some(max_age) = max_age
+            && let Some((kept, age)) = self.shared.memory.recall(&key, max_age)
+        {
+            return self.recalled(&kept, age, permit);
+        }
         let mut way = Vec::new();
         let mut used_secret = false;
         loop {
@@ -259,6 +276,9 @@ impl<'a> Sending<'a> {
                 redirect::adapt(&mut request, response.status(), &address, &next);
                 address = next;
                 continue;
+            }
+            if used_secret || self.shared.secrets.is_any_for(&address) {
+                decode::can_be_looked_through(&request.method, &address, response.headers())?;
             }
             let keep = max_age
                 .filter(|_| !used_secret && response.status().is_success())
@@ -326,18 +346,11 @@ impl<'a> Sending<'a> {
         request: &Checked,
         way: Vec<Address>,
         key: Option<Key>,
-        permit: tokio::sync::OwnedSemaphorePermit,
+        permit: OwnedSemaphorePermit,
     ) -> GateResponse {
         let shared = self.shared;
         let (head, incoming) = response.into_parts();
-        let is_gzip = head
-            .headers
-            .get(header::CONTENT_ENCODING)
-            .is_some_and(|coding| {
-                let coding = coding.as_bytes();
-                coding.eq_ignore_ascii_case(b"gzip") || coding.eq_ignore_ascii_case(b"x-gzip")
-            })
-            && request.method != Method::HEAD;
+        let is_gzip = Coding::of(&head.headers) == Coding::Gzip && request.method != Method::HEAD;
         let status = head.status.as_u16();
         let headers = self.shown(&head.headers, is_gzip);
         let last = way.last().expect("a response has come from somewhere");
@@ -373,7 +386,12 @@ impl<'a> Sending<'a> {
     }
 
     /// A response that was kept, if this call may reach all that it came through.
-    fn recalled(&self, kept: &Kept, age: Duration) -> Result<GateResponse, GateError> {
+    fn recalled(
+        &self,
+        kept: &Kept,
+        age: Duration,
+        permit: OwnedSemaphorePermit,
+    ) -> Result<GateResponse, GateError> {
         for address in &kept.way {
             self.shared.permit(address, true, self.reach)?;
         }
@@ -386,8 +404,8 @@ impl<'a> Sending<'a> {
             final_url: kept
                 .way
                 .last()
-                .map_or_else(String::new, |last| last.url.to_string()),
-            body: GateBody::remembered(kept.body.clone()),
+                .map_or_else(String::new, |last| self.scrubbed_text(last.url.as_str())),
+            body: GateBody::remembered(kept.body.clone(), permit),
         })
     }
 
@@ -396,9 +414,13 @@ impl<'a> Sending<'a> {
         let misleads = |name: &header::HeaderName| {
             is_decompressed && (name == header::CONTENT_ENCODING || name == header::CONTENT_LENGTH)
         };
+        // One that is called by a secret cannot be told by another name.
+        let scrub = self.shared.scrub.as_ref();
+        let is_secret =
+            |name: &header::HeaderName| scrub.is_some_and(|scrub| scrub.is_in(name.as_ref()));
         headers
             .iter()
-            .filter(|(name, _)| !misleads(name))
+            .filter(|(name, _)| !misleads(name) && !is_secret(name))
             .map(|(name, value)| (name.to_string(), self.scrubbed(value.as_bytes())))
             .collect()
     }
@@ -411,6 +433,9 @@ impl<'a> Sending<'a> {
     }
 
     fn scrubbed_text(&self, text: &str) -> String {
-        String::from_utf8_lossy(&self.scrubbed(text.as_bytes())).into_owned()
+        match &self.shared.scrub {
+            Some(scrub) => scrub.text(text),
+            None => text.to_owned(),
+        }
     }
 }

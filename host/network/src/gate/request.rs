@@ -48,6 +48,13 @@ const OF_THE_CONNECTION: [HeaderName; 10] = [
 /// The same, of which the library has no constant.
 const OF_THE_CONNECTION_TOO: [&str; 3] = ["keep-alive", "http2-settings", "proxy-connection"];
 
+/// Fields by which a GET says that it means another method, to servers that look at them.
+const OTHER_METHOD: [&str; 3] = [
+    "x-http-method-override",
+    "x-http-method",
+    "x-method-override",
+];
+
 /// A request that is well formed. Its headers still have placeholders.
 #[derive(Debug, Clone)]
 pub(super) struct Checked {
@@ -86,9 +93,15 @@ impl Checked {
         })
     }
 
-    /// Whether it changes nothing where it is sent. A body is a message, so a GET with one may do anything.
+    /// Whether it changes nothing where it is sent. A body is a message, so a GET with one may do anything, and so may one that asks
+    /// to be taken for another method.
     pub(super) fn reads_only(&self) -> bool {
-        READING.contains(&self.method) && self.body.is_empty()
+        let is_as_it_says = || {
+            !OTHER_METHOD
+                .iter()
+                .any(|name| self.headers.contains_key(*name))
+        };
+        READING.contains(&self.method) && self.body.is_empty() && is_as_it_says()
     }
 }
 

@@ -1,7 +1,7 @@
 //! The decision: whether a request may be sent where it wants to go, and to which addresses that leads. Names are looked up here and
 //! nowhere else, once per Session, and only after everything that can be said without their addresses.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use tokio::time::{Instant, timeout_at};
 
@@ -81,12 +81,15 @@ impl Shared {
             (Permit::Public, Host::Name(name)) => name,
         };
         let found = timeout_at(deadline, self.pins.addresses(name)).await;
+        let blocked = |address: &IpAddr| self.scope.blocked.holds(&Host::Address(*address));
         let unknown = || {
             GateError::failed(format!(
                 "Host '{name}' cannot be resolved; nothing was sent"
             ))
         };
         match found.map_err(|_| unknown())? {
+            // Whoever blocks an address means it, whatever name it goes by.
+            Ok(addresses) if addresses.iter().any(blocked) => Err(denial(to, Why::Blocked)),
             Ok(addresses) => Ok(addresses
                 .into_iter()
                 .map(|address| SocketAddr::new(address, to.target.port))

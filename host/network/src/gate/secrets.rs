@@ -68,6 +68,13 @@ impl HostSecrets {
             .filter_map(|secret| Some((&*secret.name, secret.value.as_deref().ok()?)))
     }
 
+    /// Whether one of them may be sent to `to`, which may know it by then.
+    pub(super) fn is_any_for(&self, to: &Address) -> bool {
+        self.0
+            .iter()
+            .any(|secret| secret.value.is_ok() && secret.hosts.holds(&to.target.host))
+    }
+
     /// Puts values in the place of placeholders. True where there was one.
     ///
     /// # Errors

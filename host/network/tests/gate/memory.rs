@@ -106,3 +106,35 @@ async fn a_kept_response_grows_old() {
     text(&gate, aged(URL, 100_000)).await;
     assert_eq!(server.received().len(), 2);
 }
+
+#[tokio::test]
+async fn what_is_kept_beside_bodies_counts_too() {
+    let field = "x".repeat(40_000);
+    let (server, gate) = served(move |_| response("200 OK", &[("x-long", &field)], b"x")).await;
+    for number in 0..500 {
+        text(&gate, aged(&format!("{URL}{number}"), 600)).await;
+    }
+    // Less than 500 of more than 40 kB each are in 16 MiB.
+    text(&gate, aged(&format!("{URL}0"), 600)).await;
+    assert_eq!(server.received().len(), 501);
+}
+
+#[tokio::test]
+async fn remembered_bodies_that_nobody_reads_are_bounded_like_those_under_way() {
+    let server = Server::start(|_| ok("page")).await;
+    let mut options = granted(&[server.grant("fixture.test:80")]);
+    options.limits.at_once = 2;
+    let gate = Gate::new(options);
+    text(&gate, aged(URL, 600)).await;
+    let first = send(&gate, aged(URL, 600)).await.unwrap();
+    let _second = send(&gate, aged(URL, 600)).await.unwrap();
+    let impatient = || GateRequest {
+        timeout: Some(Duration::from_millis(50)),
+        ..aged(URL, 600)
+    };
+    let error = send(&gate, impatient()).await.unwrap_err();
+    assert_eq!(error.code(), "timeout");
+    drop(first);
+    assert_eq!(text(&gate, aged(URL, 600)).await, "page");
+    assert_eq!(server.received().len(), 1);
+}

@@ -304,3 +304,40 @@ async fn a_request_that_is_not_well_formed_is_sent_nowhere() {
     };
     assert_eq!(send(&gate, request).await.unwrap_err().code(), "too-large");
 }
+
+#[tokio::test]
+async fn a_blocked_address_is_not_reached_by_a_name_that_leads_there() {
+    let mut options = scoped(Scope {
+        blocked: domains(&["93.184.215.14"]),
+        ..Scope::default()
+    });
+    options.resolver = Arc::new(Names {
+        known: vec![("a.example", vec!["93.184.215.15", "93.184.215.14"])],
+        ..Names::default()
+    });
+    let (why, _) = refused(options, get("http://a.example/")).await;
+    assert_eq!(why, Why::Blocked);
+}
+
+#[tokio::test]
+async fn a_get_that_asks_to_be_taken_for_another_method_counts_as_a_write() {
+    for name in [
+        "X-HTTP-Method-Override",
+        "x-http-method",
+        "X-METHOD-OVERRIDE",
+    ] {
+        let request = || GateRequest {
+            headers: vec![(name.into(), b"DELETE".to_vec())],
+            ..get("http://a.example/")
+        };
+        let (why, _) = refused(GateOptions::default(), request()).await;
+        assert_eq!(why, Why::ReadOnlyHost, "{name}");
+        let reads = Reach {
+            reads_only: true,
+            ..Reach::default()
+        };
+        let gate = Gate::new(GateOptions::default());
+        let error = gate.send(request(), &reads).await.unwrap_err();
+        assert_eq!(error.denial().unwrap().why, Why::ReadOnlyCall, "{name}");
+    }
+}

@@ -157,3 +157,103 @@ async fn what_was_asked_with_a_secret_is_not_kept() {
     }
     assert_eq!(server.received().len(), 2);
 }
+
+#[tokio::test]
+async fn a_secret_is_taken_out_however_common_writers_of_text_write_it() {
+    use base64::Engine;
+    use base64::engine::general_purpose::{STANDARD, URL_SAFE};
+    let value = "Ab/+<&>=\"\\'x y9";
+    let within = |before: &str| STANDARD.encode(format!("{before}{value}:after"));
+    for (written, left) in [
+        (value.to_uppercase(), 0),
+        (value.to_lowercase(), 0),
+        (r#"Ab/+<&>=\"\\'x y9"#.to_owned(), 0),
+        (r#"Ab\/+<&>=\"\\'x y9"#.to_owned(), 0),
+        (r#"Ab/+\u003c\u0026\u003e=\"\\'x y9"#.to_owned(), 0),
+        (
+            r#"Ab/+\u003C\u0026\u003E\u003D\"\\\u0027x y9"#.to_owned(),
+            0,
+        ),
+        ("Ab/+&lt;&amp;&gt;=&quot;\\&#39;x y9".to_owned(), 0),
+        ("Ab/+&lt;&amp;&gt;=&#34;\\&#39;x y9".to_owned(), 0),
+        ("Ab%2F%2B%3C%26%3E%3D%22%5C%27x%20y9".to_owned(), 0),
+        ("Ab%2f%2b%3c%26%3e%3d%22%5c'x%20y9".to_owned(), 0),
+        ("Ab%2F%2B%3C%26%3E%3D%22%5C%27x+y9".to_owned(), 0),
+        (URL_SAFE.encode(value), 0),
+        (within(""), 14),
+        (within("u"), 16),
+        (within("us"), 16),
+        (within("user"), 18),
+    ] {
+        let echo = format!("<{written}>");
+        let server = Server::start(move |_| ok(&echo)).await;
+        let mut options = granted(&[server.grant("fixture.test:80")]);
+        options.secrets = HostSecrets::new(vec![secret("KEY", Ok(value), &["fixture.test"])]);
+        let mut response = send(&Gate::new(options), get(URL)).await.unwrap();
+        let text = String::from_utf8(body(&mut response).await.unwrap()).unwrap();
+        let (before, after) = text.split_once("[redacted:KEY]").unwrap_or_else(|| {
+            panic!("{written}: {text}");
+        });
+        // Of base64 what is not the secret's stays.
+        assert!(before.len() + after.len() <= left + 2, "{written}: {text}");
+    }
+}
+
+#[tokio::test]
+async fn a_secret_comes_back_in_no_name_of_a_field_and_in_no_failure() {
+    let token = "Tok3nWithCapitals";
+    let server = Server::start(move |received| match received.path() {
+        "/field" => response("200 OK", &[(token, "x"), ("x-kept", "y")], b"x"),
+        "/local" => redirect("302 Found", &format!("http://{token}.local/")),
+        "/unknown" => redirect("302 Found", &format!("http://{token}.example/")),
+        _ => redirect("302 Found", &format!("http://u:{token}@fixture.test/")),
+    })
+    .await;
+    let mut options = granted(&[server.grant("fixture.test:80")]);
+    options.secrets = HostSecrets::new(vec![secret("KEY", Ok(token), &["fixture.test"])]);
+    let gate = Gate::new(options);
+    let lower = token.to_lowercase();
+    let response = send(&gate, get("http://fixture.test/field")).await.unwrap();
+    assert_eq!(field(&response, "x-kept"), Some("y"));
+    assert!(!format!("{:?}", response.headers).contains(&lower));
+    for path in ["local", "unknown", "userinfo"] {
+        let error = send(&gate, with("{{secret:KEY}}", &format!("{URL}{path}")))
+            .await
+            .unwrap_err();
+        let told = format!("{error} {error:?}").to_lowercase();
+        assert!(!told.contains(&lower), "{told}");
+    }
+}
+
+#[tokio::test]
+async fn what_a_host_that_knows_a_secret_says_in_an_unknown_compression_is_not_handed_on() {
+    for coding in ["br", "deflate", "gzip, gzip"] {
+        let (_server, gate) =
+            served(move |_| response("200 OK", &[("content-encoding", coding)], b"x")).await;
+        let error = send(&gate, get(URL)).await.unwrap_err();
+        assert_eq!(error.code(), "io", "{coding}");
+        let other = send(&gate, get("http://other.test/")).await;
+        assert!(other.is_ok(), "{coding}");
+    }
+}
+
+#[tokio::test]
+async fn a_kept_response_hides_a_secret_in_its_url_as_it_did_at_first() {
+    let (_server, gate) = served(|received| match received.path() {
+        "/" => redirect("302 Found", &format!("/x?key={VALUE}")),
+        _ => ok("x"),
+    })
+    .await;
+    for _ in 0..2 {
+        let mut request = get(URL);
+        request
+            .headers
+            .push(("Cache-Control".into(), b"max-age=60".to_vec()));
+        let mut response = send(&gate, request).await.unwrap();
+        assert_eq!(
+            response.final_url,
+            "http://fixture.test/x?key=[redacted:KEY]"
+        );
+        body(&mut response).await.unwrap();
+    }
+}
