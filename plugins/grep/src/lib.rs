@@ -130,7 +130,8 @@ fn grep(arguments: &Arguments) -> Result<Outcome, String> {
     }
     let pattern = Pattern::new(&arguments.pattern, syntax)
         .map_err(|error| format!("Invalid regex: {}", last_part(&error)))?;
-    let walk = Walk::open(&options(arguments, syntax)).map_err(|failure| explain(&failure))?;
+    let walk = Walk::open(&options(arguments, syntax))
+        .map_err(|failure| as_given(arguments, explain(&failure)))?;
     let context = arguments.context.unwrap_or(0);
     let mut search = Search::new(
         &pattern,
@@ -229,6 +230,14 @@ fn anywhere(glob: &str) -> String {
     }
 }
 
+/// The globs in a message as they were given.
+fn as_given(arguments: &Arguments, message: String) -> String {
+    let globs = [&arguments.include, &arguments.exclude];
+    globs.into_iter().flatten().fold(message, |message, glob| {
+        message.replace(&format!("\"{}\"", anywhere(glob)), &format!("\"{glob}\""))
+    })
+}
+
 fn explain(failure: &Failure) -> String {
     match failure.code.as_str() {
         "not-found" => format!("Failed to resolve path: {}", failure.explanation()),
@@ -246,6 +255,19 @@ mod tests {
         assert_eq!(anywhere("vendor/"), "**/vendor");
         assert_eq!(anywhere("./src/*.rs"), "src/*.rs");
         assert_eq!(anywhere("/a"), "/a");
+    }
+
+    #[test]
+    fn a_glob_that_cannot_be_read_is_named_as_it_was_given() {
+        let arguments = Arguments {
+            include: Some("[a".into()),
+            ..Arguments::default()
+        };
+        let message = "Invalid glob pattern \"**/[a\": unclosed character class.".to_owned();
+        assert_eq!(
+            as_given(&arguments, message),
+            "Invalid glob pattern \"[a\": unclosed character class."
+        );
     }
 
     #[test]
