@@ -18,6 +18,9 @@ const ALLOWED: [Option<&str>; 4] = [
     Some("matched ignoring typographic punctuation"),
 ];
 
+/// What to do about a hunk that has no place.
+const REMEDY: &str = "read it and copy the lines as they stand there, with more around them";
+
 /// A text with its hunks applied, and what to tell of it.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Applied {
@@ -41,7 +44,10 @@ pub(crate) fn apply(path: &str, text: &str, hunks: &[Hunk]) -> Result<Applied, V
         let (at, allowed) = match place(&bare, done, hunk) {
             Ok(found) => found,
             Err(reason) => {
-                faults.push(format!("patch line {}: {reason} in {path}", hunk.line));
+                faults.push(format!(
+                    "patch line {}: {reason} in {path}; {REMEDY}",
+                    hunk.line
+                ));
                 continue;
             }
         };
@@ -266,8 +272,8 @@ mod tests {
         assert_eq!(
             faults,
             [
-                "patch line 3: the lines from `x` on were not found, or not in one place only, in f",
-                "patch line 5: the line `nowhere` was not found, or not in one place only, in f"
+                "patch line 3: the lines from `x` on were not found, or not in one place only, in f; read it and copy the lines as they stand there, with more around them",
+                "patch line 5: the line `nowhere` was not found, or not in one place only, in f; read it and copy the lines as they stand there, with more around them"
             ]
         );
     }

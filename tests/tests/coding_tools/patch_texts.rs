@@ -419,8 +419,8 @@ async fn everything_that_is_wrong_with_a_patch_is_told_at_once() {
         faults,
         [
             "patch line 2: \"a\" exists already",
-            "patch line 5: the lines from `nowhere` on were not found, or not in one place only, in a",
-            "patch line 10: the lines from `two` on were not found, or not in one place only, in a",
+            "patch line 5: the lines from `nowhere` on were not found, or not in one place only, in a; read it and copy the lines as they stand there, with more around them",
+            "patch line 10: the lines from `two` on were not found, or not in one place only, in a; read it and copy the lines as they stand there, with more around them",
             "patch line 12: failed to resolve none: it does not exist.",
         ]
     );
