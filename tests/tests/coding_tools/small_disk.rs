@@ -1,5 +1,5 @@
 //! A small disk under a Workspace, which can be full or read-only. A test that asks for one runs again as a process of its own, in a mount
-//! namespace that ends with it. Where this machine lets nobody mount, it says so and proves nothing.
+//! namespace that ends with it. Where this machine lets nobody mount, it says so and proves nothing; the project's own checks insist on it.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -45,7 +45,11 @@ impl SmallDisk {
             }
             // Without a failure to start there it is the name that is wrong.
             Ok(ran) if ran.status.success() => panic!("there is no test {name}"),
-            other => eprintln!("{name}: nobody can mount here: {other:?}"),
+            other => {
+                let is_owed = std::env::var("CI").as_deref() == Ok("true");
+                assert!(!is_owed, "nobody can mount here: {other:?}");
+                eprintln!("{name}: nobody can mount here");
+            }
         }
         None
     }

@@ -7,8 +7,27 @@ use serde_json::json;
 
 use crate::rig::Rig;
 
+/// Whether this machine lets somebody mount in a namespace; the project's own checks insist on it.
+fn may_mount() -> bool {
+    let namespace = ["--user", "--map-root-user", "--mount"];
+    let tried = Command::new("unshare")
+        .args(namespace)
+        .args(["mount", "-t", "tmpfs", "none"])
+        .arg(std::env::temp_dir())
+        .output();
+    let may = tried.is_ok_and(|tried| tried.status.success());
+    assert!(
+        may || std::env::var("CI").as_deref() != Ok("true"),
+        "nobody can mount here"
+    );
+    may
+}
+
 #[test]
 fn a_mount_point_inside_the_workspace_is_part_of_it() {
+    if !may_mount() {
+        return;
+    }
     // The name of a test is its path within the binary.
     let (_, module) = module_path!().split_once("::").unwrap();
     let inner = Command::new("unshare")

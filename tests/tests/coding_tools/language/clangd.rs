@@ -1,9 +1,11 @@
 //! clangd over a small project in C: publishes diagnostics, reads the project in the background.
 
+use std::time::{Duration, Instant};
+
 use serde_json::{Value, json};
 
 use super::{ask, is_there, lines};
-use crate::rig::Rig;
+use crate::rig::{LONG, Rig};
 
 const HEADER: &str =
     "#pragma once\n#include <stddef.h>\n/// The area of a square.\nint area(int side);\n";
@@ -41,11 +43,9 @@ async fn clangd_finds_definitions_and_uses_across_files() {
     let declared = "src/shapes.h:4:5: int area(int side);";
     let defined = "src/shapes.c:2:5: int area(int side) { return side * side; }";
     // What it has not read yet it does not know: it reads the other file in the background.
-    for _ in 0..100 {
-        if lines(&rig, call("definition")).await == [defined] {
-            break;
-        }
-        tokio::time::sleep(std::time::Duration::from_millis(200)).await;
+    let limit = Instant::now() + LONG;
+    while lines(&rig, call("definition")).await != [defined] && Instant::now() < limit {
+        tokio::time::sleep(Duration::from_millis(200)).await;
     }
     assert_eq!(lines(&rig, call("definition")).await, [defined]);
     assert_eq!(
