@@ -388,6 +388,34 @@ async fn progress_of_a_subagent_is_streamed_with_the_session_that_it_comes_from(
 }
 
 #[tokio::test]
+async fn the_description_of_a_task_is_told_on_one_line_of_at_most_80_characters() {
+    let turns = || json!({"turns": [{"text": "one"}]});
+    let rig = with_children(json!([turns(), turns(), turns()]));
+    for description in ["look\n  for  it", " \n", &"x".repeat(81)] {
+        let arguments = json!({"prompt": "look", "description": description});
+        answer(&rig.call("spawn_subagent", arguments).await);
+    }
+    let messages = rig.messages();
+    let told = messages.iter().filter_map(|message| match &message.body {
+        Body::EventMsg(EventMsg::Subagent {
+            state: SubagentState::Running,
+            description,
+            ..
+        }) => Some(description.clone()),
+        _ => None,
+    });
+    let told: Vec<Option<String>> = told.collect();
+    assert_eq!(
+        told,
+        [
+            Some("look for it".to_owned()),
+            None,
+            Some("x".repeat(79) + "…")
+        ]
+    );
+}
+
+#[tokio::test]
 async fn the_trace_of_the_parent_verifies_and_holds_the_hash_of_the_childs() {
     let rig = with_children(json!([{"turns": [{"text": "one"}]}]));
     let output = spawn(&rig, "say one").await;

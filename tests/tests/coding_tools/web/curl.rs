@@ -1,11 +1,13 @@
 use std::fs;
 use std::os::unix::fs::symlink;
+use std::time::Duration;
 
+use floe_environment::Rate;
 use floe_network::DomainList;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use super::rig;
+use super::{rig, rig_with};
 use crate::rig::{Answer, Rig, definition};
 use crate::site::{Answered, Site};
 
@@ -280,4 +282,18 @@ async fn a_host_that_is_not_allowed_is_rejected() {
     let answer = download(&rig, json!({"url": "https://site.example/a"})).await;
     assert!(answer.failed().starts_with("URL rejected: "), "{answer:?}");
     assert!(files(&rig).is_empty());
+}
+
+#[tokio::test]
+async fn a_download_over_the_rate_saves_nothing() {
+    let site = site();
+    let rig = rig_with(&site, |options| {
+        options.rate = Some(Rate {
+            calls: 0,
+            per: Duration::from_secs(3600),
+        });
+    });
+    let answer = download(&rig, json!({})).await;
+    assert!(answer.text.contains("Rate limit exceeded"), "{answer:?}");
+    assert!(site.asked().is_empty() && files(&rig).is_empty());
 }
