@@ -10,7 +10,7 @@ use http::header;
 use http_body::Frame;
 use http_body_util::{BodyExt, StreamBody};
 use tokio::runtime::Handle;
-use tokio::sync::mpsc;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio_util::task::AbortOnDropHandle;
 use wasmtime_wasi_http::{Error, RequestOptions, WasiBody, WasiHttpHooks};
 
@@ -20,6 +20,8 @@ use crate::record::CallRecord;
 
 /// Bytes of a request's body that are collected, which the gate then judges; a little more than it takes.
 const LONGEST_BODY: usize = 9 << 20;
+/// Bytes of all bodies that one call has under way, of requests that wait for the gate included: a guest starts as many as it likes.
+const MOST_COLLECTED: usize = 32 << 20;
 /// Bytes of a response's body at once.
 const PORTION: u32 = 64 << 10;
 
@@ -32,6 +34,8 @@ pub(crate) struct Outgoing {
     http: Option<Arc<dyn Http>>,
     record: Arc<CallRecord>,
     io: Handle,
+    /// Room for the bytes of bodies that are under way.
+    room: Arc<Semaphore>,
 }
 
 type Transmission = Box<dyn Future<Output = Result<(), Error>> + Send>;
@@ -42,7 +46,12 @@ impl Outgoing {
         record: Arc<CallRecord>,
         io: Handle,
     ) -> Outgoing {
-        Outgoing { http, record, io }
+        Outgoing {
+            http,
+            record,
+            io,
+            room: Arc::new(Semaphore::new(MOST_COLLECTED)),
+        }
     }
 }
 
@@ -63,9 +72,9 @@ impl WasiHttpHooks for Outgoing {
         let Some(http) = granted else {
             return Box::new(std::future::ready(Err(Error::HttpRequestDenied)));
         };
-        let io = self.io.clone();
+        let (io, room) = (self.io.clone(), Arc::clone(&self.room));
         Box::new(async move {
-            let request = read(request, options).await?;
+            let (request, _taken) = read(request, options, room).await?;
             // The guests' runtime drives no socket.
             let sent = AbortOnDropHandle::new(io.spawn(async move { http.send(request).await }));
             let response = sent
@@ -82,12 +91,13 @@ impl WasiHttpHooks for Outgoing {
 async fn read(
     request: http::Request<WasiBody>,
     options: Option<RequestOptions>,
-) -> Result<Request, Error> {
+    room: Arc<Semaphore>,
+) -> Result<(Request, Option<OwnedSemaphorePermit>), Error> {
     let (head, body) = request.into_parts();
-    let body = collect(body).await?;
+    let (body, taken) = collect(body, room).await?;
     let headers = head.headers.iter();
     let timeout = options.and_then(|options| options.first_byte_timeout);
-    Ok(Request {
+    let request = Request {
         method: head.method.to_string(),
         url: head.uri.to_string(),
         headers: headers
@@ -100,20 +110,34 @@ async fn read(
         body: (!body.is_empty()).then_some(body),
         timeout_ms: timeout.map(|limit| u32::try_from(limit.as_millis()).unwrap_or(u32::MAX)),
         max_redirects: Some(0),
-    })
+    };
+    Ok((request, taken))
 }
 
-async fn collect(mut body: WasiBody) -> Result<Vec<u8>, Error> {
-    let mut whole = Vec::new();
+/// A whole body, and the room that it takes.
+async fn collect(
+    mut body: WasiBody,
+    room: Arc<Semaphore>,
+) -> Result<(Vec<u8>, Option<OwnedSemaphorePermit>), Error> {
+    let too_large = || Error::HttpRequestBodySize(None);
+    let (mut whole, mut taken) = (Vec::new(), None::<OwnedSemaphorePermit>);
     while let Some(frame) = body.frame().await {
         if let Ok(bytes) = frame?.into_data() {
             if whole.len() + bytes.len() > LONGEST_BODY {
-                return Err(Error::HttpRequestBodySize(None));
+                return Err(too_large());
+            }
+            let length = u32::try_from(bytes.len()).map_err(|_| too_large())?;
+            // Whoever waited for room would keep what it has from the others.
+            let more = Arc::clone(&room).try_acquire_many_owned(length);
+            let more = more.map_err(|_| too_large())?;
+            match &mut taken {
+                Some(taken) => taken.merge(more),
+                None => taken = Some(more),
             }
             whole.extend_from_slice(&bytes);
         }
     }
-    Ok(whole)
+    Ok((whole, taken))
 }
 
 fn answer(response: Response, io: &Handle) -> Result<http::Response<WasiBody>, Error> {
@@ -158,5 +182,32 @@ fn error(failure: &Failure) -> Error {
         "timeout" => Error::HttpResponseTimeout,
         "too-large" => Error::HttpResponseBodySize(None),
         _ => Error::InternalError(Some(failure.message.clone())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http_body_util::Full;
+
+    use super::*;
+
+    fn body(length: usize) -> WasiBody {
+        let bytes = Bytes::from(vec![0; length]);
+        BodyExt::boxed_unsync(Full::new(bytes).map_err(|never| match never {}))
+    }
+
+    #[tokio::test]
+    async fn bodies_under_way_are_bounded_each_and_together() {
+        let room = Arc::new(Semaphore::new(MOST_COLLECTED));
+        let collected = |length| collect(body(length), Arc::clone(&room));
+        assert!(collected(LONGEST_BODY + 1).await.is_err());
+        let mut held = Vec::new();
+        for _ in 0..MOST_COLLECTED / LONGEST_BODY {
+            held.push(collected(LONGEST_BODY).await.unwrap());
+        }
+        assert!(collected(LONGEST_BODY).await.is_err());
+        assert!(collected(0).await.unwrap().1.is_none());
+        held.pop();
+        assert_eq!(collected(LONGEST_BODY).await.unwrap().0.len(), LONGEST_BODY);
     }
 }

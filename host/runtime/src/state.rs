@@ -22,6 +22,9 @@ use crate::record::CallRecord;
 /// Handles that one guest may hold at once. A `list<own<…>>` or a loop that leaks them ends here.
 const MAX_RESOURCES: usize = 10_000;
 
+/// Bytes of the header fields of one resource of `wasi:http`, as they lie in the host's memory.
+const MAX_FIELDS_BYTES: usize = 64 << 10;
+
 /// Bytes of randomness at once: making them holds up the guests beside it.
 const MAX_RANDOM_BYTES: u64 = 1 << 20;
 
@@ -66,6 +69,8 @@ impl CallState {
             .build();
         let has_http = setup.set.contains(Capability::Http);
         let http = has_http.then(|| Arc::clone(&setup.hosts.http));
+        let mut fields = WasiHttpCtx::new();
+        fields.set_field_size_limit(MAX_FIELDS_BYTES);
         let outgoing = Outgoing::new(http, Arc::clone(&setup.record), io.clone());
         CallState {
             table,
@@ -78,7 +83,7 @@ impl CallState {
             seat,
             io,
             wasi,
-            http: WasiHttpCtx::new(),
+            http: fields,
             outgoing,
         }
     }

@@ -1,11 +1,13 @@
 //! The real implementation: a search engine that answers with JSON, asked through the network gate. Where it is and how its answer is
 //! made is the operator's word; what it found is anybody's.
 
+mod place;
+
 use std::time::Duration;
 
 use async_trait::async_trait;
 use floe_network::{Gate, GateBody, GateRequest, HostGrants, Reach};
-use serde_json::Value;
+use serde_json::value::RawValue;
 use url::Url;
 
 use super::{Hit, Hits, WebSearch};
@@ -18,7 +20,8 @@ const MAX_RESULTS: &str = "{max_results}";
 const TIME: Duration = Duration::from_secs(15);
 /// Bytes of an answer.
 const LONGEST_ANSWER: usize = 4 << 20;
-/// Hits of one search, and characters of one text of a hit.
+/// Entries of an answer that are looked at, hits of one search, and characters of one text of a hit.
+const MOST_ENTRIES: usize = 1000;
 const MOST_HITS: usize = 50;
 const LONGEST_TEXT: usize = 2048;
 
@@ -180,7 +183,7 @@ fn filled(url: &str, query: &str, max_results: u32) -> String {
         .replace(QUERY, &encoded)
 }
 
-async fn read(body: &mut GateBody) -> Result<Value, String> {
+async fn read(body: &mut GateBody) -> Result<Box<RawValue>, String> {
     let mut bytes = Vec::new();
     while let Some(chunk) = body
         .read(64 << 10)
@@ -192,21 +195,17 @@ async fn read(body: &mut GateBody) -> Result<Value, String> {
             return Err(format!("is longer than {LONGEST_ANSWER} bytes"));
         }
     }
-    serde_json::from_slice(&bytes).map_err(|_| "is no JSON".to_owned())
+    let text = String::from_utf8(bytes).map_err(|_| "is no JSON".to_owned())?;
+    RawValue::from_string(text).map_err(|_| "is no JSON".to_owned())
 }
 
-fn hits(answer: &Value, options: &JsonEngineOptions, most: u32) -> Result<Vec<Hit>, String> {
-    let list = at(answer, &options.results)
-        .and_then(Value::as_array)
+fn hits(answer: &RawValue, options: &JsonEngineOptions, most: u32) -> Result<Vec<Hit>, String> {
+    let list = place::at(answer, &options.results)
+        .and_then(|list| place::entries(list, MOST_ENTRIES))
         .ok_or_else(|| format!("the answer holds no list at `{}`", options.results))?;
-    let hits = list.iter().filter_map(|entry| {
+    let hits = list.into_iter().filter_map(|entry| {
         let text = |place: &str| {
-            let value = at(entry, place)?;
-            let text = match value {
-                Value::String(text) => text.clone(),
-                Value::Number(number) => number.to_string(),
-                _ => return None,
-            };
+            let text = place::text(place::at(entry, place)?)?;
             Some(text.chars().take(LONGEST_TEXT).collect::<String>())
         };
         let url = text(&options.link)?;
@@ -221,22 +220,15 @@ fn hits(answer: &Value, options: &JsonEngineOptions, most: u32) -> Result<Vec<Hi
     Ok(hits.take((most as usize).min(MOST_HITS)).collect())
 }
 
-/// The value at a place; the whole for an empty one.
-fn at<'v>(value: &'v Value, place: &str) -> Option<&'v Value> {
-    let names = place.split('.').filter(|name| !name.is_empty());
-    names
-        .into_iter()
-        .try_fold(value, |value, name| match value {
-            Value::Array(list) => list.get(name.parse::<usize>().ok()?),
-            other => other.get(name),
-        })
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
 
     use super::*;
+
+    fn raw(answer: &serde_json::Value) -> Box<RawValue> {
+        RawValue::from_string(answer.to_string()).unwrap()
+    }
 
     fn options(url: &str) -> JsonEngineOptions {
         JsonEngineOptions {
@@ -308,6 +300,7 @@ mod tests {
             title: "t.text".to_owned(),
             ..options("")
         };
+        let answer = raw(&answer);
         let found = hits(&answer, &places, 2).unwrap();
         let told: Vec<_> = found
             .iter()
@@ -333,7 +326,7 @@ mod tests {
         );
         assert!(
             hits(
-                &json!([]),
+                &raw(&json!([])),
                 &JsonEngineOptions {
                     results: String::new(),
                     ..options("")
