@@ -220,3 +220,26 @@ fn a_slow_login_shell_does_not_use_up_the_first_commands_time() {
                   - expect: ['^begin\\n']\n    text: ok\n";
     play(&place, script, &["--agent", "hasty"]).expect(0);
 }
+
+#[test]
+fn what_to_type_about_a_plan_names_the_model_and_rejecting_it_needs_none() {
+    let place = Place::new();
+    let turns = "turns:\n- tool_calls: [{name: plan_exit, arguments: {plan: '1. Make it.'}}]\n";
+    let model = format!("script:{}", place.file("plan.yaml", turns).display());
+    let ended = place.floe(&["run", "-m", "go", "--mode", "plan", "--model", &model]);
+    ended.expect(0);
+    let (_, hint) = ended.stderr.split_once("floe run --resume ").unwrap();
+    let (id, hint) = hint.split_once(' ').unwrap();
+    assert!(
+        hint.starts_with(&format!("--model {model} --mode build")),
+        "{hint}"
+    );
+    let ended = place.floe(&["run", "--resume", id, "--reject"]);
+    ended.expect(0);
+    assert!(
+        ended.stderr.contains("The plan is rejected"),
+        "{}",
+        ended.stderr
+    );
+    place.floe(&["trace", "verify", id]).expect(0);
+}
