@@ -260,13 +260,13 @@ pub(crate) fn likeliest(
 ) -> (Vec<WireSymbol>, usize) {
     let all = found.len();
     let mut found = found;
-    found.sort_by_key(|symbol| {
+    let query = query.to_lowercase();
+    found.sort_by_cached_key(|symbol| {
         let name = symbol.name.to_lowercase();
-        let query = query.to_lowercase();
         Reverse((
             name == query,
-            name.starts_with(&query),
-            name.contains(&query),
+            name.starts_with(query.as_str()),
+            name.contains(query.as_str()),
         ))
     });
     found.truncate(most.min(MOST_LOCATIONS));

@@ -10,6 +10,8 @@ use crate::position::WireRange;
 const DEEPEST: usize = 32;
 /// Symbols of one answer that are looked at.
 const MOST_SYMBOLS: usize = 20_000;
+/// Bytes of the name of a symbol. Whatever lies in it knows it too, so a long one is there many times.
+const LONGEST_NAME: usize = 256;
 
 /// A place in a file.
 #[derive(Clone, Debug, PartialEq)]
@@ -34,16 +36,16 @@ pub(crate) struct WireDiagnostic {
 impl WireDiagnostic {
     /// Cuts what is longer than anything that is shown, so that little is held of it.
     pub(crate) fn shorten(&mut self) {
-        fn cut(text: &mut String, most: usize) {
+        fn shorten(text: &mut String, most: usize) {
             text.truncate(text.floor_char_boundary(most));
             text.shrink_to_fit();
         }
-        cut(&mut self.message, 4096);
+        shorten(&mut self.message, 4096);
         if let Some(source) = &mut self.source {
-            cut(source, 256);
+            shorten(source, 256);
         }
         match &mut self.code {
-            Value::String(code) => cut(code, 256),
+            Value::String(code) => shorten(code, 256),
             Value::Number(_) => {}
             code => *code = Value::Null,
         }
@@ -152,8 +154,13 @@ pub(crate) fn symbols(value: &Value) -> Vec<WireSymbol> {
     found
 }
 
+/// The beginning of a name.
+fn cut(name: &str) -> &str {
+    &name[..name.floor_char_boundary(LONGEST_NAME)]
+}
+
 fn add_symbol(item: &Value, within: &mut Vec<String>, found: &mut Vec<WireSymbol>) {
-    let Some(name) = item["name"].as_str() else {
+    let Some(name) = item["name"].as_str().map(cut) else {
         return;
     };
     if found.len() >= MOST_SYMBOLS || within.len() >= DEEPEST {
@@ -171,7 +178,7 @@ fn add_symbol(item: &Value, within: &mut Vec<String>, found: &mut Vec<WireSymbol
             name: name.to_owned(),
             kind: item["kind"].as_u64().unwrap_or(0),
             within: match outer {
-                Some(outer) => vec![outer.to_owned()],
+                Some(outer) => vec![cut(outer).to_owned()],
                 None => within.clone(),
             },
             uri: uri.map(ToOwned::to_owned),
@@ -278,6 +285,21 @@ mod tests {
                 (String::new(), "somewhere", 0),
             ]
         );
+    }
+
+    #[test]
+    fn a_long_name_is_not_held_once_for_each_symbol_within() {
+        let children: Vec<Value> = (0..1000)
+            .map(|_| json!({"name": "x", "kind": 1, "range": range(0)}))
+            .collect();
+        let outer = "é".repeat(1 << 20);
+        let nested = json!({"name": outer, "kind": 1, "range": range(0), "children": children});
+        let contained = json!({"name": "x", "kind": 1, "location": {"uri": "a", "range": range(0)}, "containerName": outer});
+        let found = symbols(&json!([nested, contained]));
+        assert_eq!(found.len(), 1002);
+        let longest = found.iter().flat_map(|one| &one.within).map(String::len);
+        assert!(longest.max().unwrap() <= LONGEST_NAME);
+        assert!(found[0].name.starts_with('é') && found[0].name.len() <= LONGEST_NAME);
     }
 
     #[test]

@@ -113,6 +113,8 @@ pub(crate) fn candidates(
     let mut found: Vec<usize> = known
         .iter()
         .filter(is_meant)
+        // Each costs a look through the file.
+        .take(MOST_TRIED)
         .map(|symbol| {
             let start = text.offset_of_wire(symbol.range.start, encoding);
             let end = text.offset_of_wire(symbol.range.end, encoding);
@@ -124,7 +126,7 @@ pub(crate) fn candidates(
         })
         .collect();
     if outer.is_empty() || found.is_empty() {
-        found.extend(text.words(last));
+        found.extend(text.words(last).take(2 * MOST_TRIED));
     }
     let mut tried = Vec::new();
     for at in found {
