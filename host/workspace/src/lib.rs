@@ -37,4 +37,4 @@ pub use place::GUEST_ROOT;
 pub use reading::{BytesRange, FileBatch, FileSlice, MAX_READ, OpenedFile};
 pub use relative_path::RelativePath;
 pub use root::Workspace;
-pub use walk::{SKIPPED, Walk, WalkOptions};
+pub use walk::{LetsWalk, SKIPPED, Walk, WalkOptions};

@@ -33,6 +33,16 @@ pub struct Walk {
     is_over: bool,
 }
 
+/// Lets a walk go on: once it is dropped the walk ends, also where a thread waits for its next portion.
+#[derive(Debug)]
+pub struct LetsWalk(Arc<Plan>);
+
+impl Drop for LetsWalk {
+    fn drop(&mut self) {
+        self.0.abandon();
+    }
+}
+
 #[derive(Debug)]
 struct Plan {
     workspace: Workspace,
@@ -102,6 +112,11 @@ impl Walk {
             thread: None,
             is_over: false,
         }
+    }
+
+    /// What the walk goes on for, where the one who asks may leave while a thread of the host still waits.
+    pub fn while_held(&self) -> LetsWalk {
+        LetsWalk(Arc::clone(&self.plan))
     }
 
     /// The next entries, at most `max`; empty at the end. Folders that cannot be read hold nothing.
@@ -353,7 +368,13 @@ impl Plan {
                 path: self.start.clone(),
             });
         }
-        Visit::new(&self.workspace, &self.start, &self.options, &self.selection)
+        Visit::new(
+            &self.workspace,
+            &self.start,
+            &self.options,
+            &self.selection,
+            &self.abandoned,
+        )
     }
 
     fn advance(&self, visit: &mut Visit<'_>) -> Option<Result<Found, WorkspaceError>> {

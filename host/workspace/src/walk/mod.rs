@@ -12,7 +12,7 @@ mod visit;
 
 use crate::{Entry, FileBatch, Workspace, WorkspaceError};
 
-pub use self::ahead::Walk;
+pub use self::ahead::{LetsWalk, Walk};
 
 /// Folders that are left out at any depth below the start, unless the walk ignores nothing (spec/coding-tools.md 1.2).
 pub const SKIPPED: [&str; 7] = [

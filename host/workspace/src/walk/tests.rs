@@ -328,6 +328,15 @@ fn a_walk_that_nobody_reads_any_more_ends() {
 }
 
 #[test]
+fn a_walk_ends_with_the_one_that_it_goes_on_for_although_a_thread_still_asks() {
+    let fixture = Fixture::new();
+    fixture.write("a", "");
+    let mut walk = fixture.workspace.walk(everything()).unwrap();
+    drop(walk.while_held());
+    assert!(walk.next_entries(1).is_err());
+}
+
+#[test]
 fn a_tree_deeper_than_the_folders_that_stay_open_is_walked_whole() {
     let fixture = Fixture::new();
     let deep = vec!["d"; 300].join("/");

@@ -5,6 +5,7 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir, Stat, fstat, openat, statat};
 use rustix::io::Errno;
@@ -29,6 +30,8 @@ pub(super) struct Visit<'w> {
     workspace: &'w Workspace,
     options: &'w WalkOptions,
     selection: &'w Selection,
+    /// Nobody waits for what is found any more.
+    abandoned: &'w AtomicBool,
     start: Place<'w>,
     /// The start's path in the tree, links followed; as the operator's rules see it.
     real_start: PathBuf,
@@ -75,6 +78,7 @@ impl<'w> Visit<'w> {
         start: &str,
         options: &'w WalkOptions,
         selection: &'w Selection,
+        abandoned: &'w AtomicBool,
     ) -> Result<Visit<'w>, WorkspaceError> {
         let place = workspace.place(start)?;
         let failed = |errno| WorkspaceError::from_errno(errno, start, &place.shown());
@@ -88,6 +92,7 @@ impl<'w> Visit<'w> {
             workspace,
             options,
             selection,
+            abandoned,
             real_start,
             levels: Vec::new(),
             entered: None,
@@ -103,6 +108,10 @@ impl<'w> Visit<'w> {
     /// The next that is wanted, or what could not be read on the way.
     pub(super) fn advance(&mut self) -> Option<Result<Found, WorkspaceError>> {
         loop {
+            // Nothing may be selected of a tree that takes hours to look through.
+            if self.abandoned.load(Ordering::Relaxed) {
+                return None;
+            }
             if let Some(folder) = self.entered.take()
                 && let Err(error) = self.enter(&folder)
             {
@@ -368,7 +377,8 @@ mod tests {
         }
         let options = WalkOptions::default();
         let selection = Selection::new(&options).unwrap();
-        let mut visit = Visit::new(&fixture.workspace, ".", &options, &selection).unwrap();
+        let never = AtomicBool::new(false);
+        let mut visit = Visit::new(&fixture.workspace, ".", &options, &selection, &never).unwrap();
         let found: Vec<_> = std::iter::from_fn(|| visit.advance()).collect();
         let (last, before) = found.split_last().unwrap();
         assert!(
@@ -378,5 +388,23 @@ mod tests {
         assert!(before.iter().all(Result::is_ok));
         // 64 bytes a folder, but for the slash that the first one has not.
         assert_eq!(before.len(), LONGEST_PATH / 64 + 2);
+    }
+
+    #[test]
+    fn a_search_that_selects_nothing_ends_when_it_is_abandoned() {
+        let fixture = Fixture::new();
+        for number in 0..3 {
+            fixture.write(&format!("{number}"), "");
+        }
+        let options = WalkOptions {
+            include: vec!["none".to_owned()],
+            ..WalkOptions::default()
+        };
+        let selection = Selection::new(&options).unwrap();
+        let abandoned = AtomicBool::new(true);
+        let visit = Visit::new(&fixture.workspace, ".", &options, &selection, &abandoned);
+        let mut visit = visit.unwrap();
+        assert!(visit.advance().is_none());
+        assert_eq!(visit.levels[0].names.len(), 3, "nothing was looked at");
     }
 }

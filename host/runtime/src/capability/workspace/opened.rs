@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use floe_workspace::{Kind, MAX_LISTED, WorkspaceError};
+use floe_workspace::{Kind, LetsWalk, MAX_LISTED, WorkspaceError};
 
 use super::{BytesRange, Entry, EntryKind, FileBatch, FileSlice, Walk, WalkOptions, Workspace};
 use crate::capability::Failure;
@@ -90,14 +90,21 @@ impl Workspace for OpenedWorkspace {
             let walk = root
                 .walk(walk_options(options))
                 .map_err(with_names(root, &path))?;
-            Ok(Box::new(OpenedWalk(Some(walk))) as Box<dyn Walk>)
+            Ok(Box::new(OpenedWalk {
+                _lets_walk: walk.while_held(),
+                walk: Some(walk),
+            }) as Box<dyn Walk>)
         })
         .await
     }
 }
 
 /// A walk under way; it is elsewhere while a thread waits for its next portion.
-struct OpenedWalk(Option<floe_workspace::Walk>);
+struct OpenedWalk {
+    walk: Option<floe_workspace::Walk>,
+    /// A call that ends while a thread waits must not leave a walk that goes on alone.
+    _lets_walk: LetsWalk,
+}
 
 impl OpenedWalk {
     /// Does something that blocks. Where the caller does not wait for it, the walk is over.
@@ -105,13 +112,13 @@ impl OpenedWalk {
         &mut self,
         work: impl FnOnce(&mut floe_workspace::Walk) -> Result<T, WorkspaceError> + Send + 'static,
     ) -> Result<T, Failure> {
-        let mut walk = self.0.take().ok_or_else(Failure::internal)?;
+        let mut walk = self.walk.take().ok_or_else(Failure::internal)?;
         let done = tokio::task::spawn_blocking(move || {
             let done = work(&mut walk);
             (walk, done)
         });
         let (walk, done) = done.await.map_err(|_panicked| Failure::internal())?;
-        self.0 = Some(walk);
+        self.walk = Some(walk);
         done.map_err(Failure::from)
     }
 }
@@ -133,7 +140,7 @@ impl Walk for OpenedWalk {
     }
 
     fn ready_files(&mut self) -> Option<Result<FileBatch, Failure>> {
-        let ready = self.0.as_mut()?.ready_files()?;
+        let ready = self.walk.as_mut()?.ready_files()?;
         Some(ready.map(file_batch).map_err(Failure::from))
     }
 }
