@@ -11,7 +11,7 @@ use floe_protocol::{
     AgentId, Body, Decision, DecisionKind, EventMsg, Home, Mode, ModelMsg, OmniMessage, Role,
     SessionId, SessionMeta, StopReason, Todo, ToolCall,
 };
-use floe_trace::VerifyTarget;
+use floe_trace::{TraceWriter, VerifyTarget};
 
 use crate::SessionError;
 use crate::agent_loop::{interrupted, output_message, whole_call};
@@ -31,9 +31,29 @@ pub(crate) struct Earlier {
     /// The plan that waits, and the call that handed it in.
     pub(crate) plan: Option<(ToolCall, String)>,
     pub(crate) todos: Vec<Todo>,
+    /// The hash of the last record that was read.
+    pub(crate) last_hash: Option<String>,
 }
 
 impl Earlier {
+    /// Opens its Trace to be written on, from where it was read to. Until it is locked somebody else may have gone on with it, and decided on
+    /// the plan that still waits here.
+    ///
+    /// # Errors
+    ///
+    /// It is being written, or has been.
+    pub(crate) fn writer(&self, home: &Home) -> Result<TraceWriter, SessionError> {
+        let writer = TraceWriter::resume(home, &self.agent, &self.session)?;
+        // Where a torn line was ended, the record that says so is the last.
+        if writer.healed().is_none() && writer.last_hash() != self.last_hash.as_deref() {
+            return Err(SessionError::Resume(format!(
+                "{} has gone on while it was read; try again",
+                self.session
+            )));
+        }
+        Ok(writer)
+    }
+
     /// # Errors
     ///
     /// It was about another folder.
@@ -74,7 +94,9 @@ pub(crate) fn read(home: &Home, id: &str) -> Result<Earlier, SessionError> {
             replay.message(record.message);
         }
     }
-    replay.end(found.session, found.agent)
+    let mut earlier = replay.end(found.session, found.agent)?;
+    earlier.last_hash = verified.last_hash;
+    Ok(earlier)
 }
 
 fn unreadable(file: &Path, fault: &str) -> String {
@@ -268,6 +290,7 @@ impl Replay {
             ids: self.calls.into_keys().collect(),
             plan: self.plan,
             todos: self.todos,
+            last_hash: None,
         })
     }
 }
@@ -290,5 +313,50 @@ fn output(message: ModelMsg) -> Option<ToolCallOutput> {
             end: CallOutcome::Ran,
         }),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use floe_protocol::ApprovalMode;
+
+    use super::*;
+
+    #[test]
+    fn what_has_gone_on_while_it_was_read_is_not_gone_on_with() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = Home::new(folder.path());
+        let (agent, session) = (AgentId::default(), SessionId::generate());
+        let meta = SessionMeta {
+            session_id: session.to_string(),
+            provider: Some("script".to_owned()),
+            model_id: Some("m".to_owned()),
+            model_context_window: "unknown".into(),
+            system_prompt: String::new(),
+            agent_state: String::new(),
+            workspace: "/w".to_owned(),
+            source: None,
+            mode: Mode::Plan,
+            approval_mode: ApprovalMode::AllowAll,
+        };
+        let mut writer = TraceWriter::create(&home, &agent, &session);
+        writer
+            .append(&OmniMessage::new(Body::SessionMeta(meta)))
+            .unwrap();
+        writer.sync().unwrap();
+        drop(writer);
+        let earlier = read(&home, session.as_str()).unwrap();
+        let mut another = earlier.writer(&home).unwrap();
+        let warning = EventMsg::Warning {
+            code: "x".to_owned(),
+            message: "y".to_owned(),
+        };
+        another.append(&OmniMessage::event(warning)).unwrap();
+        another.sync().unwrap();
+        assert!(earlier.writer(&home).is_err(), "it is being written");
+        drop(another);
+        let error = earlier.writer(&home).err().unwrap();
+        assert!(error.to_string().contains("has gone on"), "{error}");
+        assert!(read(&home, session.as_str()).unwrap().writer(&home).is_ok());
     }
 }

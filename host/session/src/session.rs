@@ -139,7 +139,7 @@ impl Session {
         parent: Option<Parent>,
     ) -> Result<Session, SessionError> {
         let writer = match &earlier {
-            Some(_) => TraceWriter::resume(&options.home, &options.agent, &id)?,
+            Some(earlier) => earlier.writer(&options.home)?,
             None => TraceWriter::create(&options.home, &options.agent, &id),
         };
         let queue = MessageQueue::new(writer, options.observer, options.secrets.clone());
