@@ -6,9 +6,15 @@ use crate::terminal::Terminal;
 const ASK: &str = "Allow it?";
 
 fn call(command: &str) -> (Place, Terminal) {
+    call_behind("", command)
+}
+
+/// The same, where these keys were pressed before it started.
+fn call_behind(keys: &str, command: &str) -> (Place, Terminal) {
     let place = Place::new();
     let arguments = serde_json::json!({ "cmd": command }).to_string();
-    let terminal = Terminal::floe(
+    let terminal = Terminal::floe_behind(
+        keys,
         &place,
         &[
             "call",
@@ -73,8 +79,7 @@ fn enter_alone_never_allows() {
 
 #[test]
 fn keys_typed_before_the_question_do_not_answer_it() {
-    let (place, mut terminal) = call("touch made");
-    terminal.press("y\n");
+    let (place, mut terminal) = call_behind("y\n", "touch made");
     terminal.wait_for(ASK);
     terminal.press("n\n");
     let (status, screen) = terminal.end();

@@ -19,9 +19,14 @@ fn which() -> Value {
 }
 
 fn ask(place: &Place, arguments: &Value) -> Terminal {
+    ask_behind("", place, arguments)
+}
+
+/// The same, where these keys were pressed before it started.
+fn ask_behind(keys: &str, place: &Place, arguments: &Value) -> Terminal {
     let arguments = arguments.to_string();
     let line = ["call", "ask_clarification", &arguments];
-    Terminal::floe(place, &line, &[("NO_COLOR", "1")])
+    Terminal::floe_behind(keys, place, &line, &[("NO_COLOR", "1")])
 }
 
 /// `floe run` of a script at a terminal.
@@ -115,8 +120,7 @@ fn characters_that_hide_or_reverse_are_written_out_on_the_question() {
 #[test]
 fn keys_typed_before_the_question_do_not_answer_it() {
     let place = Place::new();
-    let mut terminal = ask(&place, &which());
-    terminal.press("1\n");
+    let mut terminal = ask_behind("1\n", &place, &which());
     terminal.wait_for(ANSWER);
     terminal.press("2\n");
     let (_, screen) = terminal.end();

@@ -26,13 +26,28 @@ pub(crate) struct Terminal {
 impl Terminal {
     /// `floe` with these arguments on a new terminal, which is its controlling one.
     pub(crate) fn floe(place: &Place, arguments: &[&str], variables: &[(&str, &str)]) -> Terminal {
+        Terminal::floe_behind("", place, arguments, variables)
+    }
+
+    /// The same, where these keys were pressed before it started.
+    pub(crate) fn floe_behind(
+        keys: &str,
+        place: &Place,
+        arguments: &[&str],
+        variables: &[(&str, &str)],
+    ) -> Terminal {
         let mut command = Command::new(binary());
         command.args(arguments);
-        Terminal::program(place, &command, variables)
+        Terminal::program(keys, place, &command, variables)
     }
 
     /// Any program on a new terminal, which is its controlling one.
-    fn program(place: &Place, program: &Command, variables: &[(&str, &str)]) -> Terminal {
+    fn program(
+        keys: &str,
+        place: &Place,
+        program: &Command,
+        variables: &[(&str, &str)],
+    ) -> Terminal {
         let master =
             openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
         grantpt(&master).unwrap();
@@ -53,16 +68,14 @@ impl Terminal {
             .args(program.get_args());
         place.prepare(&mut command);
         command.envs(variables.iter().copied());
-        let child = command
-            .stdin(slave())
-            .stdout(slave())
-            .stderr(slave())
-            .spawn()
-            .unwrap();
+        command.stdin(slave()).stdout(slave()).stderr(slave());
+        let mut keyboard = File::from(master);
+        keyboard.write_all(keys.as_bytes()).unwrap();
+        let child = command.spawn().unwrap();
         drop(command);
-        let reader = File::from(rustix::io::dup(&master).unwrap());
+        let reader = keyboard.try_clone().unwrap();
         Terminal {
-            keyboard: File::from(master),
+            keyboard,
             screen: follow(reader),
             seen: String::new(),
             waited: 0,
@@ -181,7 +194,7 @@ fn ctrl_c_ends_a_run_whose_reader_stalls() {
         .arg(&pipe)
         .arg(binary())
         .args(["run", "--message", "go", "--model", &model]);
-    let mut terminal = Terminal::program(&place, &command, &[]);
+    let mut terminal = Terminal::program("", &place, &command, &[]);
     let deadline = Instant::now() + PATIENCE;
     while rustix::io::ioctl_fionread(&stalled).unwrap() < 1 << 16 {
         assert!(Instant::now() < deadline, "the pipe fills");
