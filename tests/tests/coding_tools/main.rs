@@ -12,6 +12,7 @@ mod meanwhile;
 mod named;
 mod patch_texts;
 mod patching;
+mod paths;
 mod races;
 mod reading;
 mod rig;
