@@ -66,34 +66,6 @@ fn toolsets_select_tools() {
 }
 
 #[test]
-fn lsp_is_there_unless_the_environment_switches_it_off() {
-    let place = Place::new();
-    let is_there = |switch: Option<&str>| {
-        let mut command = place.command(&["tools", "--output", "json"]);
-        command.envs(switch.map(|switch| ("FLOE_LSP_ENABLED", switch)));
-        let tools = ended(command.output().unwrap()).expect(0).json();
-        let tools = tools.as_array().unwrap();
-        tools.iter().any(|tool| tool["name"] == "lsp")
-    };
-    for off in ["0", "false", "no", " OFF "] {
-        assert!(!is_there(Some(off)), "{off}");
-    }
-    for on in [
-        None,
-        Some(""),
-        Some("1"),
-        Some("TRUE"),
-        Some("yes"),
-        Some("on"),
-    ] {
-        assert!(is_there(on), "{on:?}");
-    }
-    let mut call = place.command(&["call", "lsp", r#"{"kind":"hover","file":"a.c"}"#]);
-    let refused = ended(call.env("FLOE_LSP_ENABLED", "0").output().unwrap());
-    assert_eq!(refused.expect(1).stdout, "Unknown tool: lsp\n");
-}
-
-#[test]
 fn doctor_as_json_names_every_layer_and_its_status_says_whether_commands_are_confined() {
     let place = Place::new();
     let ended = place.floe(&["doctor", "--output", "json"]);
