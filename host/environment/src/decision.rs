@@ -20,7 +20,7 @@ use crate::gate::rule::Effect;
 use crate::gate::{Refusal, trace};
 use crate::{digest, power};
 
-pub(crate) use self::widening::Wanted;
+pub(crate) use self::widening::{Granted, Wanted};
 
 /// What a decision is about, as its event names it.
 pub(crate) struct Subject<'call> {

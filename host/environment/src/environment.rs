@@ -7,13 +7,13 @@ use floe_protocol::{
     ApprovalMode, DecidedBy, Decision, EventMsg, Mode, OmniMessage, Permission, ToolCall,
     ToolDefinition,
 };
-use floe_sandbox::Widening;
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
 use crate::approval::{Answer, Question};
 use crate::calls::{CallFuture, Calls};
 use crate::catalogue::{Catalogue, Found, Offer, ToolListing};
+use crate::decision::Granted;
 use crate::gate::rate::RateGate;
 use crate::line::Line;
 use crate::options::EnvironmentOptions;
@@ -37,7 +37,7 @@ pub(crate) struct Inner {
     /// Calls that a person allowed for the whole Session, by tool and digest of the arguments.
     pub(crate) allowed: Mutex<HashSet<(String, String)>>,
     /// What a person let calls of the whole Session reach beyond its policy.
-    pub(crate) granted: Mutex<Widening>,
+    pub(crate) granted: Mutex<Granted>,
     pub(crate) outputs: Option<Arc<Outputs>>,
     line: Arc<Line>,
     calls: Arc<Calls>,

@@ -23,6 +23,32 @@ pub(crate) struct Wanted {
     all: Widening,
     /// What of it nobody has granted for the Session.
     beyond: Widening,
+    only_reads: bool,
+}
+
+/// What a person granted for the whole Session.
+#[derive(Default)]
+pub(crate) struct Granted {
+    to_all: Widening,
+    /// To calls that only read what they reach, which is all that the person saw.
+    to_readers: Widening,
+}
+
+impl Granted {
+    fn lacks(&self, all: &Widening, only_reads: bool) -> Widening {
+        let beyond = all.beyond(&self.to_all);
+        match only_reads {
+            true => beyond.beyond(&self.to_readers),
+            false => beyond,
+        }
+    }
+
+    fn add(&mut self, widening: Widening, only_reads: bool) {
+        match only_reads {
+            true => self.to_readers.add(widening),
+            false => self.to_all.add(widening),
+        }
+    }
 }
 
 /// A decision that is made and not recorded yet.
@@ -66,10 +92,13 @@ impl Inner {
         let all = self.options.hosts.widening(&request, asker).await;
         let all = all.map_err(|fault| widening::refusal(tool, fault))?;
         let granted = self.granted.lock().unwrap_or_else(PoisonError::into_inner);
+        // Nothing holds a command to reading.
+        let only_reads = asker.reads_only && !asker.capabilities.contains(Capability::Commands);
         Ok((!all.is_empty()).then(|| Wanted {
             reason: request.reason,
-            beyond: all.beyond(&granted),
+            beyond: granted.lacks(&all, only_reads),
             all,
+            only_reads,
         }))
     }
 
@@ -83,6 +112,7 @@ impl Inner {
             reason,
             all,
             beyond,
+            only_reads,
         }) = passed.wanted.take()
         else {
             return Ok(None);
@@ -150,7 +180,7 @@ impl Inner {
             self.granted
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner)
-                .add(beyond.clone());
+                .add(beyond.clone(), only_reads);
         }
         passed.widening = all;
         Ok(Some(unrecorded(verdict, &beyond, None, waited_ms)))

@@ -87,8 +87,14 @@ fn open(
     for (name, capability) in [
         ("exec", Capability::Commands),
         ("other", Capability::Workspace),
+        ("reads", Capability::Http),
+        ("sends", Capability::Http),
     ] {
-        let mut tool = definition(name, Permission::ReadOnly);
+        let permission = match name {
+            "sends" => Permission::Write,
+            _ => Permission::ReadOnly,
+        };
+        let mut tool = definition(name, permission);
         tool.parameters = json!({"properties": {"cmd": {"type": "string"}, "widen": {"type": ["object", "null"]}}});
         house.add(tool, &[capability]);
     }
@@ -265,6 +271,28 @@ async fn what_is_allowed_for_the_session_is_not_asked_again_and_more_is() {
         .clone()
         .unwrap();
     assert_eq!(asked.widening, hosts(&["c:443"]), "only what is new");
+}
+
+#[tokio::test]
+async fn a_host_that_was_granted_to_calls_which_read_is_asked_about_by_one_that_writes_or_runs_commands()
+ {
+    let widens = Arc::new(Widens::default());
+    let session = Answer::AllowForSession;
+    let person = Person::answering(&[session.clone(), Answer::Deny, Answer::Deny, session]);
+    let open = open(&widens, Some(person.clone()), |_| {});
+    for (tool, end, asked) in [
+        ("reads", CallOutcome::Ran, 1),
+        ("reads", CallOutcome::Ran, 1),
+        ("sends", CallOutcome::Denied, 2),
+        ("exec", CallOutcome::Denied, 3),
+        ("sends", CallOutcome::Ran, 4),
+        ("sends", CallOutcome::Ran, 4),
+        ("reads", CallOutcome::Ran, 4),
+    ] {
+        let output = open.run(tool, &wanting(&["a:443"])).await;
+        assert_eq!(output.end, end, "{tool}");
+        assert_eq!(person.asked_about().len(), asked, "{tool}");
+    }
 }
 
 #[tokio::test]

@@ -51,7 +51,13 @@ pub(super) fn can_be_looked_through(
     from: &Address,
     headers: &HeaderMap,
 ) -> Result<(), GateError> {
-    match *method != Method::HEAD && Coding::of(headers) == Coding::Other {
+    // A body can be compressed on its way, too; nothing undoes that.
+    let is_plain_on_its_way = headers
+        .get_all(header::TRANSFER_ENCODING)
+        .iter()
+        .all(|coding| coding.as_bytes().eq_ignore_ascii_case(b"chunked"));
+    let is_hidden = Coding::of(headers) == Coding::Other || !is_plain_on_its_way;
+    match *method != Method::HEAD && is_hidden {
         true => Err(GateError::failed(format!(
             "{} answers in a compression that it was not asked for, in which no secret could be found; nothing of it is shown",
             from.target.host

@@ -235,6 +235,10 @@ async fn what_a_host_that_knows_a_secret_says_in_an_unknown_compression_is_not_h
         let other = send(&gate, get("http://other.test/")).await;
         assert!(other.is_ok(), "{coding}");
     }
+    let head = "HTTP/1.1 200 OK\r\ntransfer-encoding: gzip, chunked\r\n\r\n";
+    let (_server, gate) =
+        served(move |_| Answer::Bytes(format!("{head}1\r\nx\r\n0\r\n\r\n").into_bytes())).await;
+    assert_eq!(send(&gate, get(URL)).await.unwrap_err().code(), "io");
 }
 
 #[tokio::test]
