@@ -11,6 +11,7 @@ mod calls;
 mod conversations;
 mod editing;
 mod forms;
+mod language_servers;
 mod limits;
 mod mcp;
 mod network;
