@@ -33,15 +33,26 @@ impl Text {
 
     pub(crate) fn new(content: String) -> Text {
         let bytes = content.as_bytes();
-        let is_lone_cr = |at: usize| bytes[at] == b'\r' && bytes.get(at + 1) != Some(&b'\n');
-        let starts = |ends: &dyn Fn(usize) -> bool| {
-            let behind = (0..bytes.len()).filter(|at| ends(*at)).map(|at| at + 1);
-            let behind = behind.filter_map(|at| u32::try_from(at).ok());
-            std::iter::once(0).chain(behind).collect::<Vec<u32>>()
-        };
-        let lines = starts(&|at| bytes[at] == b'\n');
-        let differs = (0..bytes.len()).any(is_lone_cr);
-        let wire_lines = differs.then(|| starts(&|at| bytes[at] == b'\n' || is_lone_cr(at)));
+        let mut lines: Vec<u32> = vec![0];
+        // Both countings are one up to the first lone CR.
+        let mut wire_lines: Option<Vec<u32>> = None;
+        for (at, byte) in bytes.iter().enumerate() {
+            let Ok(next) = u32::try_from(at + 1) else {
+                break;
+            };
+            match byte {
+                b'\n' => {
+                    lines.push(next);
+                    if let Some(wire_lines) = &mut wire_lines {
+                        wire_lines.push(next);
+                    }
+                }
+                b'\r' if bytes.get(at + 1) != Some(&b'\n') => {
+                    wire_lines.get_or_insert_with(|| lines.clone()).push(next);
+                }
+                _ => {}
+            }
+        }
         Text {
             lines,
             wire_lines,
