@@ -265,7 +265,8 @@ fn reach(question: &Question, shell: &Shell) -> Vec<(&'static str, String)> {
     let mut reads = Vec::new();
     let mut changes = Vec::new();
     let mut reaches = Vec::new();
-    if has("workspace") || has("edits") || has("commands") {
+    let reading = ["workspace", "edits", "commands", "language-server"];
+    if reading.into_iter().any(has) {
         reads.push("the Workspace".to_owned());
     }
     if has("edits") || (has("commands") && shell.mode == WorkspaceMode::WorkspaceWrite) {
@@ -299,6 +300,14 @@ fn reach(question: &Question, shell: &Shell) -> Vec<(&'static str, String)> {
     }
     if has("http") || has("web-search") {
         reaches.push("hosts on the public network".to_owned());
+    }
+    if has("language-server") {
+        reads.push("with its server the system's folders and tool chains".to_owned());
+    }
+    if has("subagents") {
+        for list in [&mut reads, &mut changes, &mut reaches] {
+            list.push("what each call of the subagent is allowed by itself".to_owned());
+        }
     }
     let listed = |what: Vec<String>| {
         if what.is_empty() {
@@ -562,6 +571,23 @@ mod tests {
               because    the rule ask before http
         "#]],
         );
+    }
+
+    #[test]
+    fn what_a_subagent_and_a_language_server_reach_is_named() {
+        let mut question = question(Action::Arguments("{}".into()));
+        let rows = |question: &Question| reach(question, &standing().shell);
+        question.capabilities = vec!["subagents".into()];
+        for (row, what) in rows(&question) {
+            assert_eq!(
+                what, "what each call of the subagent is allowed by itself",
+                "{row}"
+            );
+        }
+        question.capabilities = vec!["language-server".into()];
+        let read = "the Workspace, with its server the system's folders and tool chains";
+        assert_eq!(rows(&question)[0].1, read);
+        assert_eq!(rows(&question)[1].1, "nothing");
     }
 
     #[test]
