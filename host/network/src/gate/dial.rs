@@ -22,6 +22,9 @@ use super::limits::{GateLimits, LONGEST_RESPONSE_HEAD, MOST_RESPONSE_HEADERS};
 use crate::dial::{Unreachable, connect};
 use crate::host::Host;
 
+/// Characters of the reason why there is no encrypted connection.
+const LONGEST_REASON: usize = 300;
+
 /// A connection. Dropping it ends it, whatever is under way.
 pub(super) struct Connection {
     pub(super) sender: http1::SendRequest<Full<Bytes>>,
@@ -101,7 +104,9 @@ pub(super) async fn dial(
         .await
         .map_err(|_| slow())?
         .map_err(|error| {
-            GateError::failed(format!("no encrypted connection to {host}: {error}"))
+            // It may list all names of a certificate, which whoever made that chose.
+            let reason: String = error.to_string().chars().take(LONGEST_REASON).collect();
+            GateError::failed(format!("no encrypted connection to {host}: {reason}"))
         })?;
     speak(stream, host).await
 }

@@ -15,7 +15,14 @@ async fn served(
     name: &str,
     handler: impl Fn(&Received) -> Answer + Send + Sync + 'static,
 ) -> (Server, Arc<ClientConfig>) {
-    let made = rcgen::generate_simple_self_signed([name.to_owned()]).unwrap();
+    served_as(vec![name.to_owned()], handler).await
+}
+
+async fn served_as(
+    names: Vec<String>,
+    handler: impl Fn(&Received) -> Answer + Send + Sync + 'static,
+) -> (Server, Arc<ClientConfig>) {
+    let made = rcgen::generate_simple_self_signed(names).unwrap();
     let certificate: CertificateDer<'static> = made.cert.der().clone();
     let key = PrivateKeyDer::try_from(made.signing_key.serialize_der()).unwrap();
     let provider = Arc::new(rustls::crypto::ring::default_provider());
@@ -74,6 +81,16 @@ async fn the_certificate_must_be_of_the_name_that_was_asked_for() {
     let error = send(&gate(&grants, None), get("https://fixture.test/")).await;
     assert_eq!(error.unwrap_err().code(), "io");
     assert_eq!(server.received().len(), 2);
+}
+
+#[tokio::test]
+async fn a_certificate_of_many_names_makes_no_long_failure() {
+    let names = (0..500).map(|number| format!("obey-what-name-{number}-says.test"));
+    let (server, trust) = served_as(names.collect(), |_| ok("x")).await;
+    let gate = gate(&[server.grant("fixture.test:443")], Some(trust));
+    let error = send(&gate, get("https://fixture.test/")).await.unwrap_err();
+    assert_eq!(error.code(), "io");
+    assert!(error.to_string().len() < 500, "{error}");
 }
 
 #[tokio::test]
