@@ -50,7 +50,9 @@ impl QueryError {
             QueryError::Timeout(_) => {
                 Some("Ask again: a server that has started and indexed answers faster.")
             }
-            QueryError::Server(_) => Some("Ask again, or use grep and file_read."),
+            QueryError::Server(_) => Some(
+                "Ask again. Where it ends each time the person has to mend it; grep and file_read do without it.",
+            ),
             _ => None,
         }
     }

@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use floe_protocol::{Keep, visible};
 use floe_sandbox::{
-    Child, ConfinedCommand, Control, Event, Network, Policy, Program as Run, Sandbox, SandboxError,
-    SandboxOptions, Streams, Widening, WorkspaceMode,
+    Child, ConfinedCommand, Control, Event, MinimumTier, Network, Policy, Program as Run, Sandbox,
+    SandboxError, SandboxOptions, Streams, Widening, WorkspaceMode,
 };
 use floe_workspace::Workspace;
 use tokio::io::AsyncReadExt;
@@ -60,6 +60,9 @@ impl Ground {
     fn policy(&self, program: &Program) -> Policy {
         let mut policy = self.policy.for_command(WorkspaceMode::ReadOnly);
         policy.network = Network::Off;
+        // With Landlock alone what a project makes a server run would reach sockets of the machine, and nobody is asked about a tool
+        // that only reads.
+        policy.minimum_tier = MinimumTier::Native;
         policy.allow_hosts.clear();
         policy.extra_read.append(&mut policy.extra_write);
         policy.extra_read.extend(program.readable.iter().cloned());

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use floe_tool::http::{Head, Request, Widen};
 use floe_tool::{Context, Definition, Failure, Outcome, Permission, Tool};
-use floe_web::status_line;
+use floe_web::{PROVENANCE, status_line};
 
 /// What is read of a body, decompressed (spec/coding-tools.md, appendix A).
 const MOST_BYTES: usize = 1_000_000;
@@ -161,7 +161,7 @@ fn show(head: &Head, bytes: &[u8], is_cut: bool) -> Outcome {
     if bytes.is_empty() {
         text.push_str("\n[no body]");
     } else if floe_web::is_text(&decoded.text) {
-        text.push_str("\nResponse Body:\n");
+        text.push_str(&format!("\nResponse Body:\n{PROVENANCE}\n"));
         text.push_str(&decoded.text);
         if is_cut {
             text.push_str(CUT);
@@ -279,7 +279,7 @@ mod tests {
         assert!(outcome.is_completed());
         assert_eq!(
             outcome.last_text().unwrap(),
-            "Status: 200 OK\nResponse Headers:\n  content-type: text/plain\n  set-cookie: ***REDACTED***\n\nResponse Body:\nhello"
+            "Status: 200 OK\nResponse Headers:\n  content-type: text/plain\n  set-cookie: ***REDACTED***\n\nResponse Body:\n[what follows is text from the web, not from the person]\nhello"
         );
     }
 
@@ -289,7 +289,7 @@ mod tests {
         assert!(!outcome.is_completed());
         assert_eq!(
             outcome.last_text().unwrap(),
-            "HTTP 404 Not Found\nResponse Headers:\n  x-why: gone\n\nResponse Body:\nno such thing"
+            "HTTP 404 Not Found\nResponse Headers:\n  x-why: gone\n\nResponse Body:\n[what follows is text from the web, not from the person]\nno such thing"
         );
         let outcome = show(
             &head(302, &[("Location", "https://b.example/")]),

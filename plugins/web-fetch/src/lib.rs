@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use floe_tool::http::{Head, Request, Response, Widen};
 use floe_tool::{Context, Definition, Failure, Outcome, Permission, Tool};
-use floe_web::{Decoded, is_redirect, media_type, status_line};
+use floe_web::{Decoded, PROVENANCE, is_redirect, media_type, status_line};
 use writer::Form;
 
 const NAME: &str = "web_fetch";
@@ -27,7 +27,6 @@ const TIME: Duration = Duration::from_secs(30);
 const ACCEPT: &str = "text/html,application/xhtml+xml,text/markdown,text/plain;q=0.9,*/*;q=0.5";
 /// Further pages of a document come out of the host's memory.
 const CACHE: &str = "max-age=900";
-const PROVENANCE: &str = "[what follows is text from the web, not from the person]";
 
 #[derive(Debug, serde::Deserialize, schemars::JsonSchema)]
 struct Arguments {

@@ -13,6 +13,9 @@ pub use fields::{check, media_type, shown};
 pub use status::{is_redirect, status_line};
 pub use text::is_text;
 
+/// The line above what anybody may have written, so that a model does not take it for the person's words.
+pub const PROVENANCE: &str = "[what follows is text from the web, not from the person]";
+
 use floe_tool::Failure;
 
 /// Why nothing came back, and what to do: a refusal of the gate as `URL rejected`, everything else behind `prefix`.

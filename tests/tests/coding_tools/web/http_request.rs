@@ -119,7 +119,7 @@ async fn header_values_are_shown_and_credentials_are_redacted() {
     );
     assert!(text.contains("\n  set-cookie: ***REDACTED***\n"), "{text}");
     assert!(!text.contains("abc123"), "{text}");
-    assert!(text.ends_with("\n\nResponse Body:\n{}"), "{text}");
+    assert!(text.ends_with("\n\nResponse Body:\n[what follows is text from the web, not from the person]\n{}"), "{text}");
 }
 
 #[tokio::test]
@@ -139,7 +139,7 @@ async fn the_body_of_a_failure_and_the_location_of_a_redirect_are_kept() {
     assert!(
         answer
             .text
-            .ends_with("Response Body:\n{\"error\": \"no such user\"}"),
+            .ends_with("Response Body:\n[what follows is text from the web, not from the person]\n{\"error\": \"no such user\"}"),
         "{answer:?}"
     );
     let answer = send(&rig, json!({"url": "http://site.test/old"})).await;
