@@ -574,3 +574,21 @@ fn a_grant_with_an_address_leads_where_nothing_else_does() {
         assert_eq!(permit.is_ok(), leads, "{url}");
     }
 }
+
+#[test]
+fn a_page_of_the_web_leads_nobody_to_an_address_that_the_person_named() {
+    let gate = Gate::new(GateOptions {
+        grants: HostGrants::parse(&["a.internal:80=10.0.0.1", "b.internal:80=10.0.0.2"]).unwrap(),
+        ..GateOptions::default()
+    });
+    for (from, to, follows) in [
+        ("http://example.com/", "http://a.internal/", false),
+        ("http://example.com/", "https://www.example.com/", true),
+        ("http://a.internal/", "http://b.internal/", true),
+        ("http://a.internal/", "http://example.com/", true),
+    ] {
+        let [from, to] = [from, to].map(|url| Address::parse(url).unwrap());
+        let led = gate.0.may_lead(&from, &to, &Reach::default());
+        assert_eq!(led, follows, "{from:?} to {to:?}");
+    }
+}

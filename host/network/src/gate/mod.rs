@@ -268,7 +268,8 @@ impl<'a> Sending<'a> {
             used_secret |= with_secret;
             way.push(address.clone());
             let next = match way.len() <= self.max_redirects as usize {
-                true => redirect::target(&address, response.status(), response.headers())?,
+                true => redirect::target(&address, response.status(), response.headers())?
+                    .filter(|next| self.shared.may_lead(&address, next, self.reach)),
                 // Whoever follows no further gets the response itself, wherever it leads.
                 false => None,
             };

@@ -63,6 +63,12 @@ impl Shared {
         }
     }
 
+    /// Whether a response of `from` may lead a request to `to`: a page of the web sends nobody to what the person alone made reachable.
+    pub(super) fn may_lead(&self, from: &Address, to: &Address, reach: &Reach) -> bool {
+        let is_pinned = |at| matches!(self.permit(at, true, reach), Ok(Permit::Pinned(_)));
+        is_pinned(from) || !is_pinned(to)
+    }
+
     /// The addresses to connect to.
     pub(super) async fn addresses(
         &self,
