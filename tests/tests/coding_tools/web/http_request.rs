@@ -119,7 +119,12 @@ async fn header_values_are_shown_and_credentials_are_redacted() {
     );
     assert!(text.contains("\n  set-cookie: ***REDACTED***\n"), "{text}");
     assert!(!text.contains("abc123"), "{text}");
-    assert!(text.ends_with("\n\nResponse Body:\n[what follows is text from the web, not from the person]\n{}"), "{text}");
+    assert!(
+        text.ends_with(
+            "\n\nResponse Body:\n[what follows is text from the web, not from the person]\n{}"
+        ),
+        "{text}"
+    );
 }
 
 #[tokio::test]
