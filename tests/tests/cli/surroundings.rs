@@ -117,7 +117,7 @@ fn home_is_a_folder_of_the_session_that_its_commands_share_and_not_the_persons()
     let place = Place::new();
     person(&place, "secret", "hidden");
     let person = place.workspace().parent().unwrap().join("person");
-    let look = format!("cat ~/kept; ls {}; echo $HOME", person.display());
+    let look = format!("exec 2>&1; cat ~/kept; ls {}; echo $HOME", person.display());
     session(
         &place,
         &[
