@@ -10,7 +10,7 @@ mod hunks;
 #[path = "../../../plugins/apply-patch/src/patch.rs"]
 mod patch;
 
-use patch::{Change, Section};
+use patch::{Action, Change};
 
 fuzz_target!(|input: (&str, &str)| {
     let (text, file) = input;
@@ -18,10 +18,10 @@ fuzz_target!(|input: (&str, &str)| {
         return;
     };
     for section in sections {
-        let Section::Update { path, hunks, .. } = section else {
+        let Action::Update { hunks, .. } = section.action else {
             continue;
         };
-        let Ok(applied) = hunks::apply(&path, file, &hunks) else {
+        let Ok(applied) = hunks::apply(&section.path, file, &hunks) else {
             continue;
         };
         let added = hunks.iter().flat_map(|hunk| &hunk.lines).filter_map(|change| match change {
