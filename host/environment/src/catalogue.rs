@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
-use floe_protocol::{ModelClass, Permission, ToolDefinition, Truncation};
+use floe_protocol::{ModelClass, Permission, ToolDefinition};
 use floe_runtime::{Capability, CapabilitySet};
 use serde::Serialize;
 use serde_json::Value;
@@ -20,9 +20,6 @@ use crate::settings::Settings;
 pub struct ToolListing {
     /// What the model calls it.
     pub name: String,
-    /// Other names that a model may use.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub aliases: Vec<String>,
     /// For the model.
     pub description: String,
     /// A JSON Schema of its arguments.
@@ -35,12 +32,6 @@ pub struct ToolListing {
     /// True where it may do more with some arguments.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub permission_varies: bool,
-    /// Milliseconds that a call may take; 0 or less for no limit.
-    pub timeout_ms: i64,
-    /// Characters of an output that the model sees; 0 or less for no limit.
-    pub max_output_length: i64,
-    /// How a longer output is cut.
-    pub truncation: Truncation,
     /// What it reaches, sorted by name.
     pub capabilities: Vec<String>,
     /// `built-in` or `plugin:NAME`.
@@ -244,15 +235,11 @@ impl Catalogue {
                     power::effective(offer.tool().power(), settings.mode, settings.max_permission);
                 Some(ToolListing {
                     name: definition.name.clone(),
-                    aliases: definition.aliases.clone(),
                     description: definition.description.clone(),
                     parameters: definition.parameters.clone(),
                     output_schema: definition.output_schema.clone(),
                     permission,
                     permission_varies: definition.permission_varies,
-                    timeout_ms: definition.timeout_ms,
-                    max_output_length: definition.max_output_length,
-                    truncation: definition.truncation,
                     capabilities: power::sorted_names(power),
                     origin: offer.tool().origin.to_string(),
                 })

@@ -60,15 +60,11 @@ mod tests {
     fn listing(permission: Permission, capabilities: &[&str]) -> ToolListing {
         ToolListing {
             name: "file_read".into(),
-            aliases: vec![],
             description: "Reads.".into(),
             parameters: json!({"type": "object", "properties": {"path": {"type": "string"}}}),
             output_schema: None,
             permission,
             permission_varies: false,
-            timeout_ms: 30_000,
-            max_output_length: 16_000,
-            truncation: floe_protocol::Truncation::Head,
             capabilities: capabilities.iter().map(|name| (*name).into()).collect(),
             origin: "built-in".into(),
         }

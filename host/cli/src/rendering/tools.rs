@@ -84,15 +84,11 @@ mod tests {
     fn the_table_shows_permission_capabilities_and_origin() {
         let row = |name: &str, permission, capabilities: &[&str], description: &str| ToolListing {
             name: name.into(),
-            aliases: vec![],
             description: description.into(),
             parameters: serde_json::Value::Null,
             output_schema: None,
             permission,
             permission_varies: false,
-            timeout_ms: 30_000,
-            max_output_length: 16_000,
-            truncation: floe_protocol::Truncation::Head,
             capabilities: capabilities.iter().map(|name| (*name).into()).collect(),
             origin: "built-in".into(),
         };

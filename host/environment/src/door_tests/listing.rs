@@ -36,13 +36,9 @@ async fn a_listing_has_the_fields_of_the_contract() {
         serde_json::to_value(open.environment.tools()).unwrap(),
         json!([{
             "name": "reader",
-            "aliases": ["look"],
             "description": "The tool reader.",
             "parameters": {"type": "object", "properties": {"text": {"type": "string"}}},
             "permission": "read-only",
-            "timeout_ms": 1000,
-            "max_output_length": 16000,
-            "truncation": "head-tail",
             "capabilities": ["workspace"],
             "origin": "plugin:test",
         }])

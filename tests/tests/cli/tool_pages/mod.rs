@@ -20,10 +20,17 @@ fn repository() -> PathBuf {
         .to_owned()
 }
 
-/// What `floe tools` says of every tool, in its order.
+/// What `floe tools` says of every tool, in its order, and as `definition` what the tool says of itself.
 fn listed() -> Vec<Value> {
     let tools = Place::new().floe(&["tools", "--toolset", "all", "--output", "json"]);
-    serde_json::from_value(tools.expect(0).json()).unwrap()
+    let mut tools: Vec<Value> = serde_json::from_value(tools.expect(0).json()).unwrap();
+    for tool in &mut tools {
+        let made = format!("target/components/{}.json", tool["name"].as_str().unwrap());
+        let made = std::fs::read(repository().join(made)).unwrap();
+        let made: Value = serde_json::from_slice(&made).unwrap();
+        tool["definition"] = made["definition"].clone();
+    }
+    tools
 }
 
 /// Whether the server of the example is there. Where the checks that count run, it is.

@@ -103,22 +103,23 @@ fn listed(words: &Value) -> Option<String> {
 }
 
 fn facts(page: &mut String, tool: &Value) {
+    let definition = &tool["definition"];
     let limit = |value: &Value, unit: &str| match value.as_i64().unwrap() {
         ..=0 => "none".to_owned(),
         limit => format!("{limit} {unit}"),
     };
-    let kept = match text(&tool["truncation"]) {
+    let kept = match text(&definition["truncation"]) {
         "head-tail" => "its beginning and its end are kept",
         _ => "its beginning is kept",
     };
-    let length = limit(&tool["max_output_length"], "characters");
+    let length = limit(&definition["maxOutputLength"], "characters");
     let mut rows = vec![
         ("Permission", permission(tool)),
         ("Capabilities", capabilities(tool)),
-        ("Time limit", limit(&tool["timeout_ms"], "ms")),
+        ("Time limit", limit(&definition["timeoutMs"], "ms")),
         ("Output", format!("{length}; of a longer one {kept}")),
     ];
-    if let Some(aliases) = listed(&tool["aliases"]) {
+    if let Some(aliases) = listed(&definition["aliases"]) {
         rows.push(("Also called", aliases));
     }
     page.push_str("| | |\n|---|---|\n");

@@ -167,15 +167,11 @@ impl Tools for StageTools {
     fn list(&self) -> Vec<ToolListing> {
         vec![ToolListing {
             name: "list".into(),
-            aliases: vec![],
             description: "Lists.".into(),
             parameters: json!({"type": "object"}),
             output_schema: None,
             permission: Permission::ReadOnly,
             permission_varies: false,
-            timeout_ms: 30_000,
-            max_output_length: 16_000,
-            truncation: floe_protocol::Truncation::Head,
             capabilities: vec![],
             origin: "built-in".into(),
         }]
