@@ -20,11 +20,6 @@ impl ChildSources {
     pub(crate) fn new(home: Home, config: Config) -> ChildSources {
         ChildSources { home, config }
     }
-
-    /// A message for a person as one for a model.
-    fn without_paths(&self, message: &str) -> String {
-        message.replace(&self.home.root().display().to_string(), "FLOE_HOME")
-    }
 }
 
 impl AgentSource for ChildSources {
@@ -41,7 +36,7 @@ impl AgentSource for ChildSources {
 
     fn agent(&self, id: &AgentId) -> Result<Option<AgentDefinition>, String> {
         let agent = load_agent(&self.home, id);
-        let agent = agent.map_err(|faults| self.without_paths(&faults.to_string()))?;
+        let agent = agent.map_err(|faults| self.home.hidden_in(&faults.to_string()))?;
         Ok(agent.map(|agent| AgentDefinition {
             max_turns: agent.max_turns,
             max_tokens: agent.model.max_tokens,
@@ -78,7 +73,7 @@ impl ModelSource for ChildSources {
         };
         match specification {
             Some(named) => model::named(named, &sources)
-                .map_err(|error| self.without_paths(&format!("{error}."))),
+                .map_err(|error| self.home.hidden_in(&format!("{error}."))),
             None => model::open(&sources).map(|chosen| chosen.driver).map_err(|_| {
                 "none is set that can be opened. Name one in model_id, such as openai:NAME; the person can set FLOE_MODEL, or `model` in config.yaml."
                     .to_owned()

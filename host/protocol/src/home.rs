@@ -21,6 +21,11 @@ impl Home {
         &self.root
     }
 
+    /// A text for a model, which is not told where this host keeps its files: the root in it becomes `FLOE_HOME`.
+    pub fn hidden_in(&self, text: &str) -> String {
+        text.replace(&self.root.display().to_string(), "FLOE_HOME")
+    }
+
     /// The user's configuration.
     pub fn config(&self) -> PathBuf {
         self.root.join("config.yaml")

@@ -129,18 +129,19 @@ impl Services {
         let editor = edits::editor(read.clone(), &policy, &home, &session)
             .map_err(SessionError::Descriptor)?;
         edits::recover(&editor, &home, queue);
+        let private = canonical(home.root());
         let language_servers = Arc::new(language::servers(language::Ground {
             workspace: readable.clone(),
             policy: &policy,
             helper: helper.clone(),
-            private: canonical(home.root()),
+            private: private.clone(),
             folder: folders.language_servers.clone(),
             settings: language_servers,
         }));
         let (network, hosts) = (policy.network, policy.allow_hosts.clone());
         sandbox.policy = policy;
         sandbox.unconfined = unconfined;
-        sandbox.private = vec![canonical(home.root())];
+        sandbox.private = vec![private];
         if let Some(helper) = helper {
             sandbox.helper = helper;
         }
@@ -211,11 +212,10 @@ impl Services {
 impl HostsFactory for Services {
     fn hosts(&self, call: &CallSite) -> Arc<Hosts> {
         let has = |capability| call.capabilities.contains(capability);
-        if has(Capability::LanguageServer) {
+        if has(Capability::LanguageServer) || has(Capability::Commands) {
             self.folders_made.call_once(|| self.folders.create());
         }
         if has(Capability::Commands) {
-            self.folders_made.call_once(|| self.folders.create());
             self.network.refusals().begin(&call.tool_call_id);
         }
         let shared = match has(Capability::Edits) {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use floe_environment::MessageSink;
 use floe_protocol::{
-    AgentId, EventMsg, ModelMsg, OmniMessage, Role, SessionId, SubagentState as Doing,
+    AgentId, EventMsg, Home, ModelMsg, OmniMessage, Role, SessionId, SubagentState as Doing,
 };
 use floe_runtime::capability::Failure;
 use floe_runtime::capability::subagents::{SubagentState, SubagentStatus};
@@ -75,11 +75,6 @@ impl Progress {
     }
 }
 
-/// A reason in words that a model may read: where this host keeps its files is not said.
-pub(super) fn inside(reason: &str, home: &str) -> String {
-    reason.replace(home, "FLOE_HOME")
-}
-
 /// A child Session.
 pub(crate) struct Child {
     pub(super) session: Session,
@@ -91,7 +86,7 @@ pub(crate) struct Child {
     /// Its parent's stream. Weak: a child may outlive its parent by a moment.
     pub(super) queue: Weak<MessageQueue>,
     /// Where this host keeps its files: no model reads that.
-    pub(super) home: String,
+    pub(super) home: Home,
 }
 
 impl Child {
@@ -197,7 +192,7 @@ impl Child {
                 (Doing::Idle, text, None)
             }
             RunEnd::Failed { reason } => {
-                let failure = Failure::new("io", inside(&reason, &self.home));
+                let failure = Failure::new("io", self.home.hidden_in(&reason));
                 (Doing::Failed, String::new(), Some(failure))
             }
             RunEnd::StoppedByRefusals { tool } => {

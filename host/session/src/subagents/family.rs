@@ -13,7 +13,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
 use super::asking::{AsksParent, ClarifiesByParent, WorksFor};
-use super::child::{Child, Progress, inside};
+use super::child::{Child, Progress};
 use super::heritage;
 use super::lineage::{Kinship, Lineage};
 use crate::clarification::Questions;
@@ -115,9 +115,9 @@ impl Children {
             }) as _
         });
         let agent = options.agent.clone();
-        let home = options.home.root().display().to_string();
+        let home = options.home.clone();
         let session = Session::open_child(options, Kinship { id, parent })
-            .map_err(|error| Failure::new("io", inside(&error.to_string(), &home)))?;
+            .map_err(|error| Failure::new("io", home.hidden_in(&error.to_string())))?;
         let child = Arc::new(Child {
             session,
             agent,

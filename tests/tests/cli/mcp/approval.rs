@@ -2,20 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::client::{Client, eventually, text};
+use super::client::{Client, answer, eventually, question, text};
 use crate::support::Place;
 
 const ALWAYS: [&str; 2] = ["--approve", "always-ask"];
-
-fn question(client: &mut Client) -> Value {
-    client.wait_for("a question", |message| {
-        message["method"] == "elicitation/create"
-    })
-}
-
-fn answer(client: &mut Client, question: &Value, result: Value) {
-    client.send(&json!({"jsonrpc": "2.0", "id": question["id"], "result": result}));
-}
 
 #[test]
 fn a_client_that_can_ask_is_asked_and_only_a_word_that_allows_allows() {

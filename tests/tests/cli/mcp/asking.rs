@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::client::{Client, text};
+use super::client::{Client, answer, question, text};
 use crate::support::Place;
 
 const TOOL: &str = "ask_clarification";
@@ -18,16 +18,6 @@ fn which() -> Value {
 
 fn able(place: &Place) -> Client {
     Client::able_to(place, &[], json!({"elicitation": {}}))
-}
-
-fn question(client: &mut Client) -> Value {
-    client.wait_for("a question", |message| {
-        message["method"] == "elicitation/create"
-    })
-}
-
-fn answer(client: &mut Client, question: &Value, result: Value) {
-    client.send(&json!({"jsonrpc": "2.0", "id": question["id"], "result": result}));
 }
 
 #[test]

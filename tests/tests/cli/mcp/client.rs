@@ -211,6 +211,18 @@ pub(super) fn text(result: &Value) -> &str {
     result["content"][0]["text"].as_str().unwrap()
 }
 
+/// The form that the server lets the client show.
+pub(super) fn question(client: &mut Client) -> Value {
+    client.wait_for("a question", |message| {
+        message["method"] == "elicitation/create"
+    })
+}
+
+/// What became of a form.
+pub(super) fn answer(client: &mut Client, question: &Value, result: Value) {
+    client.send(&json!({"jsonrpc": "2.0", "id": question["id"], "result": result}));
+}
+
 /// Waits until a condition holds.
 pub(super) fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
     let until = Instant::now() + PATIENCE;
